@@ -1,0 +1,1 @@
+"""The surfaces of vram-bot: terminal and Discord, all through ``bot.service``."""

@@ -1,0 +1,84 @@
+"""What a message asks, and whether it asks us anything at all."""
+
+from dataclasses import dataclass
+
+from bot.intake.sheet import Sheet
+
+QUESTION_ORDER = (
+    "help", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "compare", "advice", "explain",
+    "need_memory", "diagnose", "fit", "may",
+)  # fmt: skip
+"""Where several are cued, the earlier one is what is wanted: "OOM, how many GPUs?" asks for cards."""
+
+SUBSTANCE = frozenset({"model", "size", "hardware", "method", "stage", "weight_format", "micro_batch", "seq_len", "parallelism",
+                       "engine", "optimizer", "precision", "offload", "gradient_checkpointing", "attention", "grad_accum"})  # fmt: skip
+WEAK = frozenset({"size", "hardware", "seq_len"})
+AMOUNTS = ("samples", "epochs", "tokens", "hours")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The question and what else the message's wording says."""
+
+    question: str | None
+    marked: bool
+    domain: bool
+    elsewhere: bool
+    chatter: bool
+    follow_up: bool
+
+
+def asked_in(sheet: Sheet) -> Asked:
+    """The question of a message whose fields have been read."""
+    cues = _question_cues(sheet)
+    return Asked(
+        question=_question(sheet, cues),
+        marked="?" in sheet.text or bool(cues),
+        domain=sheet.has("cue", value="domain"),
+        elsewhere=sheet.has("cue", value="elsewhere"),
+        chatter=sheet.has("cue", value="chatter"),
+        follow_up=sheet.has("cue", value="follow_up"),
+    )
+
+
+def _question_cues(sheet: Sheet) -> set[str]:
+    words = (sheet.phrase(index, "question") for index in range(len(sheet.tokens)))
+    return {word.value for word in words if word}
+
+
+def _question(sheet: Sheet, cues: set[str]) -> str | None:
+    if not _alternatives(sheet):
+        cues = cues - {"compare"}
+    if "need_memory" in cues and "fit" in cues and sheet.values("hardware"):
+        cues = cues - {"need_memory"}
+    if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
+        cues = cues - {"time"}
+    named = next((question for question in QUESTION_ORDER if question in cues), None)
+    return "fit" if named == "may" else named
+
+
+def _alternatives(sheet: Sheet) -> bool:
+    """Whether two of something stand against each other."""
+    words = (sheet.phrase(index, "cue") for index in range(len(sheet.tokens)))
+    against = any(word is not None and word.value == "against" for word in words)
+    several = any(len(sheet.values(name)) > 1 for name in ("hardware", "model", "method", "micro_batch", "seq_len", "weight_format"))
+    return against and several
+
+
+def is_ours(sheet: Sheet, asked: Asked) -> bool:
+    """Whether the message is a question about memory rather than talk that happens to hold numbers."""
+    fields = {reading.field for reading in sheet.readings} & SUBSTANCE
+    if asked.chatter and not asked.marked and not fields & {"model", "size"}:
+        return False
+    if not fields and not sheet.invalid:
+        return asked.domain and asked.question not in (None, "fit")
+    if fields <= WEAK and not _is_told_more(sheet, asked):
+        return False
+    return bool(fields & {"model", "size"}) or asked.marked or bool(sheet.invalid)
+
+
+def _is_told_more(sheet: Sheet, asked: Asked) -> bool:
+    """Weak readings (a size, a bare card number) count when something else in the message is about models or cards."""
+    hardware = sheet.values("hardware")
+    counted = any(one.count or one.memory_gb or (one.gpu and not one.gpu.isdigit()) for one in hardware)
+    return asked.domain or asked.marked or bool(counted) or any(reading.field == "task" for reading in sheet.readings)

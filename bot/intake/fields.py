@@ -1,0 +1,85 @@
+"""Fields that a word or phrase names: method, precision, quantisation, optimizer, sharding, engine, task."""
+
+from bot.intake import quantities
+from bot.intake.keyed import LIMITS
+from bot.intake.sheet import Sheet
+
+WORD_FIELDS = (
+    "optimizer", "weight_format", "precision", "gradient_checkpointing", "attention", "loss", "method", "stage", "engine",
+    "framework", "parallelism", "offload", "task",
+)  # fmt: skip
+LOOK_BACK = 3
+
+
+def read_fields(sheet: Sheet) -> None:
+    """Every phrase of the lexicon that names a field's value, the longest phrase at each place."""
+    for index in sheet.free_starts():
+        word = sheet.phrase(index, *WORD_FIELDS)
+        if word and not _is_inside(sheet, word.start, word.end):
+            found = sheet.words(word.start, word.end)
+            sheet.read(word.section, word.value, word.start, word.end, f'"{found}" means {word.value}')
+
+
+def _is_inside(sheet: Sheet, start: int, end: int) -> bool:
+    """Whether the phrase is only a piece of a glued word: the "ft" of "ft8", the "q4" of "q4096"."""
+    tokens = sheet.tokens
+    before = tokens[start].glued and tokens[start - 1].kind == tokens[start].kind != "han"
+    return before or (end < len(tokens) and tokens[end].glued and tokens[end].kind == tokens[end - 1].kind != "han")
+
+
+def read_parallel_sizes(sheet: Sheet) -> None:
+    """``tp2``, ``tp=4``, ``tensor parallel 8``."""
+    for index in sheet.free_starts():
+        word = sheet.phrase(index, "parallel_size")
+        if word is None:
+            continue
+        at = word.end
+        while at < len(sheet.tokens) and sheet.tokens[at].text in "=:-":
+            at += 1
+        number = quantities.signed(sheet.tokens, at)
+        if number and 1 <= number.value <= 4096:
+            sheet.read(word.value, int(number.value), index, number.end, "the number behind the word")
+
+
+def read_other_memory(sheet: Sheet) -> None:
+    """Memory that is not a card's size: the host's, what is used already, what someone claims is needed."""
+    for index in sheet.free_starts():
+        memory = quantities.memory_gb(sheet.tokens, index)
+        if memory is None or not sheet.is_free(index, memory.end):
+            continue
+        field = _role_behind(sheet, memory.end) or _role_before(sheet, index)
+        if field == "host_ram_gib" and LIMITS[field][0] <= memory.value <= LIMITS[field][1]:
+            sheet.read(field, memory.value, index, memory.end, "the computer's own memory")
+        elif field:
+            sheet.read(field, memory.value, index, memory.end, "what is used, or said to be needed")
+
+
+def _role_behind(sheet: Sheet, end: int) -> str | None:
+    at = end + 1 if end < len(sheet.tokens) and sheet.tokens[end].text in ("of", "的") else end
+    word = sheet.phrase(at, "cue")
+    return "host_ram_gib" if word and word.value == "ram" else None
+
+
+def _role_before(sheet: Sheet, start: int) -> str | None:
+    for at in range(max(0, start - LOOK_BACK), start):
+        word = sheet.phrase(at, "cue")
+        if word and word.end >= start - 1 and word.value in ("used", "needed"):
+            return "used_gb" if word.value == "used" else "claimed_gb"
+    return None
+
+
+def read_bare_lengths(sheet: Sheet) -> None:
+    """``16k`` alone is a length, and so is a round number of tokens such as 2048."""
+    for index in sheet.free_starts():
+        token = sheet.tokens[index]
+        number = quantities.counted(sheet.tokens, index, binary=True)
+        if number is None or token.kind != "number" or not sheet.is_free(index, number.end):
+            continue
+        with_k = number.end == index + 2 and sheet.tokens[index + 1].text == "k"
+        alone = number.end >= len(sheet.tokens) or not sheet.tokens[number.end].glued
+        if alone and (with_k or _is_round(number.value)) and 128 <= number.value <= LIMITS["seq_len"][1]:
+            sheet.read("seq_len", int(number.value), index, number.end, "a round number of tokens")
+
+
+def _is_round(value: float) -> bool:
+    return value >= 512 and value % 256 == 0

@@ -1,0 +1,195 @@
+"""Cards, how many, and how much memory: ``2x4090``, ``两张A100 40G``, ``8卡*32G``, ``单机16卡*4机``.
+
+People put count, name and memory in any order, so a place is read as a cluster: each part at most once, with the small
+words between them ignored.
+"""
+
+from dataclasses import dataclass
+
+from bot.intake import quantities
+from bot.intake.keyed import LIMITS
+from bot.intake.names import KnownCard, card_named
+from bot.intake.sheet import Sheet
+
+LONGEST_NAME = 7
+FILLERS = frozenset(
+    {"(", ")", ",", "的", "gpu", "gpus", "card", "cards", "卡", "张", "块", "显卡", "nvidia", "x", "*", "×", "a", "of", "on"}
+)
+VARIANTS = frozenset({"ti", "super", "d", "s", "m", "g", "gb", "x", "laptop", "mobile"})
+COUNT_WORDS = frozenset({"张", "块", "卡", "片", "gpus", "gpu", "cards", "card"})
+SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
+NODE_WORDS = frozenset({"nodes", "node", "机", "节", "台"})
+
+
+@dataclass(slots=True)
+class Hardware:
+    """One set of cards as the message has it; ``memory_gb`` only when it is stated."""
+
+    gpu: str | None = None
+    card: KnownCard | None = None
+    count: int | None = None
+    nodes: int | None = None
+    memory_gb: float | None = None
+
+
+class _Cluster:
+    """Reads one cluster from a place in the sheet."""
+
+    def __init__(self, sheet: Sheet, start: int) -> None:
+        self.sheet, self.tokens = sheet, sheet.tokens
+        self.start = self.position = self.end = self.start_of_name = start
+        self.found = Hardware()
+        self.invalid: list[str] = []
+
+    def read(self) -> bool:
+        """Read parts and fillers until neither follows; True when there are cards or memory among them."""
+        while self.position < len(self.tokens) and not self.sheet.taken[self.position]:
+            if self._part():
+                self.end = self.position
+            elif self.tokens[self.position].text in FILLERS and self.end > self.start:
+                self.position += 1
+            elif not self._each():
+                break
+        return bool(self.found.gpu or self.found.memory_gb or "memory_gb" in self.invalid)
+
+    def _part(self) -> bool:
+        return self._nodes() or self._count() or self._memory() or self._card()
+
+    def _each(self) -> bool:
+        word = self.sheet.phrase(self.position, "cue")
+        if word is None or word.value not in ("each_card", "usable") or self.end == self.start:
+            return False
+        self.position = word.end
+        return True
+
+    def _nodes(self) -> bool:
+        if (self.found.nodes or 1) > 1:
+            return False
+        number = quantities.small_count(self.tokens, self.position)
+        if number is None or self._text(number.end) not in NODE_WORDS:
+            return False
+        self.found.nodes, self.position = int(number.value), number.end + 1 + (self._text(number.end + 1) == "点")
+        return True
+
+    def _count(self) -> bool:
+        if self.found.count is not None:
+            return False
+        number, end = self._counted()
+        if number is None:
+            return False
+        low, high = LIMITS["gpu_count"]
+        if low <= number <= high:
+            self.found.count = int(number)
+        else:
+            self.invalid.append("gpu_count")
+        self.position = end
+        return True
+
+    def _counted(self) -> tuple[float | None, int]:
+        """A number that counts cards here: ``8x``, ``4张``, ``2 T4``, and ``x2`` behind a card."""
+        at = self.position
+        if self.tokens[at].text in quantities.TIMES and (self.found.gpu or self.found.memory_gb) and at + 1 < len(self.tokens):
+            behind = quantities.small_count(self.tokens, at + 1)
+            if behind and self._text(behind.end) not in quantities.MEMORY_UNITS and not self._card_end(at + 1):
+                return behind.value, behind.end
+        number = quantities.small_count(self.tokens, at)
+        if number is None:
+            return None, at
+        following = self._text(number.end)
+        if following in quantities.TIMES and self._is_hardware(number.end + 1):
+            return number.value, number.end + 1
+        if following in COUNT_WORDS or (following in ("个", "gpu") and self._text(number.end + 1) in COUNT_WORDS):
+            return number.value, number.end + 1
+        if number.value <= 4096 and self._named_card(number.end):
+            return number.value, number.end
+        return None, at
+
+    def _is_hardware(self, at: int) -> bool:
+        while self._text(at) in (" ", "(", "nvidia"):
+            at += 1
+        return bool(at < len(self.tokens) and (quantities.memory_gb(self.tokens, at) or self._card_end(at)))
+
+    def _named_card(self, at: int) -> bool:
+        """Whether a card whose name has letters begins here: a plain number before it counts it."""
+        return at < len(self.tokens) and self.tokens[at].kind == "word" and bool(self._card_end(at))
+
+    def _memory(self) -> bool:
+        quantity = quantities.memory_gb(self.tokens, self.position)
+        if quantity is None or (self.found.memory_gb is not None and not self._usable_before()):
+            return False
+        low, high = LIMITS["memory_gb"]
+        if low <= quantity.value <= high:
+            self.found.memory_gb = quantity.value
+        else:
+            self.invalid.append("memory_gb")
+        self.position = quantity.end
+        return True
+
+    def _usable_before(self) -> bool:
+        return any(
+            word is not None and word.value == "usable" and word.end == self.position
+            for word in (self.sheet.phrase(at, "cue") for at in range(max(self.start, self.position - 3), self.position))
+        )
+
+    def _card(self) -> bool:
+        end = 0 if self.found.gpu else self._card_end(self.position)
+        if not end:
+            return False
+        name_end, memory, self.position = self._memory_in_name(end)
+        self.found.gpu = self.sheet.words(self.start_of_name, name_end)
+        self.found.memory_gb = memory or self.found.memory_gb
+        return True
+
+    def _memory_in_name(self, end: int) -> tuple[int, float | None, int]:
+        """Where the bare name ends, the memory stated with it, and where both end: "A100 80G" is A100 and 80."""
+        self.start_of_name = self.position
+        for at in range(self.position + 1, end):
+            quantity = quantities.memory_gb(self.tokens, at)
+            if quantity and quantity.end >= end:
+                return at - (self.tokens[at - 1].text in "-("), quantity.value, quantity.end
+        return end, None, end
+
+    def _card_end(self, start: int) -> int:
+        """Index after the longest card name that begins at ``start``; 0 when none does."""
+        if start >= len(self.tokens):
+            return 0
+        for end in range(min(len(self.tokens), start + LONGEST_NAME), start, -1):
+            if self._may_be_name(start, end) and card_named(self.sheet.words(start, end)):
+                return end
+        series = self.tokens[start].text in SERIES and start + 1 < len(self.tokens)
+        return start + 2 if series and self.tokens[start + 1].kind == "number" else 0
+
+    def _may_be_name(self, start: int, end: int) -> bool:
+        if not self.sheet.is_free(start, end) or self.tokens[end - 1].kind == "sign":
+            return False
+        if start > self.start and self.tokens[start].glued and self.tokens[start - 1].kind == "word":
+            return self.tokens[start - 1].text in quantities.TIMES
+        last, after = self.tokens[end - 1], self.tokens[end] if end < len(self.tokens) else None
+        if after is None or not after.glued or last.kind == after.kind == "word":
+            return True
+        return not (last.kind == "number" and after.kind == "word" and after.text not in VARIANTS)
+
+    def _text(self, at: int) -> str:
+        return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
+
+
+def read_hardware(sheet: Sheet) -> list[Hardware]:
+    """Every set of cards of the message, each noted with its reason."""
+    sets: list[Hardware] = []
+    for index in sheet.free_starts():
+        cluster = _Cluster(sheet, index)
+        if not cluster.read():
+            continue
+        sheet.invalid.extend(cluster.invalid)
+        cluster.found.card = _card_of(cluster.found)
+        sheet.read("hardware", cluster.found, index, cluster.end, "cards, their number and memory")
+        sets.append(cluster.found)
+    return sets
+
+
+def _card_of(found: Hardware) -> KnownCard | None:
+    """The catalogue's card: the variant with the stated memory when there is one."""
+    if found.gpu is None:
+        return None
+    variant = card_named(f"{found.gpu} {found.memory_gb:g}GB") if found.memory_gb else None
+    return variant or card_named(found.gpu)

@@ -1,0 +1,124 @@
+"""A named number: ``bs 4``, ``seq=4k``, ``4k context``, ``batch size 为 8``, ``3 epochs``."""
+
+from collections.abc import Callable
+
+from bot.intake import quantities
+from bot.intake.quantities import Quantity
+from bot.intake.sheet import Sheet
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "micro_batch": (1, 1_000_000),
+    "seq_len": (1, 100_000_000),
+    "grad_accum": (1, 1_000_000),
+    "gpu_count": (1, 1_000_000),
+    "nodes": (1, 1_000_000),
+    "rank": (1, 1_000_000),
+    "concurrency": (1, 1_000_000),
+    "new_tokens": (0, 100_000_000),
+    "epochs": (0.001, 1_000_000),
+    "samples": (1, 1e12),
+    "memory_gb": (0.5, 10_000),
+    "host_ram_gib": (0.5, 1_000_000),
+    "params_b": (0.0001, 100_000),
+}
+"""What a real run can have; beyond, the number is a slip or a joke and is asked back."""
+
+WHOLE = frozenset({"micro_batch", "seq_len", "grad_accum", "gpu_count", "nodes", "rank", "concurrency", "new_tokens"})
+COUNTED = WHOLE | {"epochs", "samples"}
+BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens"})
+LINKS = frozenset({"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "为", "是", "设", "成", "到", "约", "开"})
+TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
+
+
+def number_of(field: str, value: float) -> float | int | None:
+    """The value as the field holds it; None when it is impossible."""
+    low, high = LIMITS[field]
+    if not low <= value <= high or (field in WHOLE and value != int(value)):
+        return None
+    return int(value) if field in WHOLE else value
+
+
+def note_number(sheet: Sheet, field: str, value: float, start: int, end: int, why: str) -> None:
+    """Note a number for a field, or that it is impossible."""
+    number = number_of(field, value)
+    if number is None:
+        sheet.invalid.append(field)
+        sheet.take(start, end)
+    else:
+        sheet.read(field, number, start, end, why)
+
+
+def read_keyed_numbers(sheet: Sheet) -> None:
+    """Numbers right behind or right before the word that names them."""
+    for index in sheet.free_starts():
+        _read_behind(sheet, index) or _read_before(sheet, index)
+
+
+def _value_at(field: str) -> Callable[[list, int], Quantity | None]:  # type: ignore[type-arg]
+    if field in ("memory_gb", "host_ram_gib"):
+        return quantities.memory_gb
+    return lambda tokens, start: quantities.counted(tokens, start, binary=field == "seq_len")
+
+
+def _read_behind(sheet: Sheet, start: int) -> bool:
+    key = sheet.phrase(start, "key")
+    if key is None or key.value not in LIMITS:
+        return False
+    position = key.end
+    while position < len(sheet.tokens) and sheet.tokens[position].text in LINKS | {"-", "_"} and position < key.end + 3:
+        if sheet.tokens[position].text in "-_" and not sheet.tokens[position].glued:
+            break
+        position += 1
+    found = _value_at(key.value)(sheet.tokens, position) if position < len(sheet.tokens) else None
+    if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
+        return False
+    name = sheet.words(key.start, key.end)
+    note_number(sheet, key.value, found.value, start, found.end, f'the number behind "{name}"')
+    _read_more(sheet, key.value, found.end)
+    return True
+
+
+def _is_other(sheet: Sheet, field: str, end: int) -> bool:
+    """Whether the number goes on as another quantity: "model 7b", "length 24GB", "rank 2x"."""
+    token = sheet.tokens[end] if end < len(sheet.tokens) else None
+    if token is None or not token.glued or field in ("memory_gb", "host_ram_gib"):
+        return False
+    return token.text in quantities.SIZE_UNITS or token.text in quantities.MEMORY_UNITS or token.text in quantities.TIMES
+
+
+def _read_more(sheet: Sheet, field: str, end: int) -> None:
+    """Further values of the same key: ``seq 2k/4k/8k``."""
+    tokens = sheet.tokens
+    while end + 1 < len(tokens) and tokens[end].text in "/、" and field in COUNTED:
+        found = _value_at(field)(tokens, end + 1)
+        if found is None:
+            return
+        note_number(sheet, field, found.value, end + 1, found.end, "listed behind the first value")
+        end = found.end
+
+
+def _read_before(sheet: Sheet, start: int) -> bool:
+    """``32k context``, ``2048 tokens``, ``3 epochs``, ``10k samples``."""
+    found = quantities.counted(sheet.tokens, start)
+    if found is None or found.end >= len(sheet.tokens):
+        return False
+    position = found.end + (sheet.tokens[found.end].text in ("+", "的", "-"))
+    if position >= len(sheet.tokens):
+        return False
+    if sheet.tokens[position].text in TOKEN_WORDS:
+        field, end = "seq_len", position + 1
+    else:
+        key = sheet.phrase(position, "key")
+        if key is None or key.value not in BEFORE_KEY or _names_a_number(sheet, key.end):
+            return False
+        field, end = key.value, key.end
+    value = quantities.counted(sheet.tokens, start, binary=field == "seq_len") or found
+    note_number(sheet, field, value.value, start, end, f'the number before "{sheet.words(position, end)}"')
+    return True
+
+
+def _names_a_number(sheet: Sheet, end: int) -> bool:
+    """Whether the key's own number follows, so that the number before it belongs elsewhere: "bs4 seq 4k"."""
+    while end < len(sheet.tokens) and sheet.tokens[end].text in LINKS:
+        end += 1
+    return end < len(sheet.tokens) and quantities.signed(sheet.tokens, end) is not None

@@ -1,0 +1,150 @@
+"""Model names and sizes in a message: a catalogue name, a family with a size elsewhere, or a bare size."""
+
+from bot.intake import quantities
+from bot.intake.keyed import LIMITS
+from bot.intake.names import KnownModel, model_named
+from bot.intake.sheet import Sheet
+
+LONGEST_NAME = 16
+INSIDE_NAMES = frozenset("-_/.:+")
+EVERYDAY_WORDS = frozenset(
+    {"opt", "beam", "phi", "yi", "falcon", "arctic", "command", "sky", "base", "large", "small", "hermes", "orca", "aya"}
+)
+"""Model families that are also plain words: alone they name a model only next to a size or the word model."""
+
+
+def read_models(sheet: Sheet) -> None:
+    """Names first, then sizes, which join a family named elsewhere in the message."""
+    for index in sheet.free_starts():
+        _read_name(sheet, index)
+    _read_hub_ids(sheet)
+    for index in sheet.free_starts():
+        _read_size(sheet, index)
+
+
+def _read_name(sheet: Sheet, start: int) -> None:
+    end = _name_end(sheet, start)
+    if not end:
+        return
+    name = sheet.words(start, end)
+    known = model_named(name)
+    if known is None or known.size:
+        return
+    why = f'"{name}" is a family; its usual size is meant' if known.family else f'"{name}" is {known.hub_id}'
+    sheet.read("model", name, start, end, why)
+
+
+def _name_end(sheet: Sheet, start: int) -> int:
+    """Index after the longest catalogue name that begins at ``start``; 0 when none does."""
+    first = sheet.tokens[start]
+    if first.kind == "sign" or (first.glued and start and sheet.tokens[start - 1].kind == first.kind):
+        return 0
+    for end in range(_furthest(sheet, start), start, -1):
+        if _may_end(sheet, start, end) and model_named(sheet.words(start, end)):
+            return 0 if sheet.words(start, end).lower() in EVERYDAY_WORDS else end
+    return 0
+
+
+def _furthest(sheet: Sheet, start: int) -> int:
+    """How far a name that begins here can reach: free tokens, no sign but those inside names."""
+    end = start
+    while end < min(len(sheet.tokens), start + LONGEST_NAME) and not sheet.taken[end]:
+        if sheet.tokens[end].kind == "sign" and sheet.tokens[end].text not in INSIDE_NAMES:
+            break
+        end += 1
+    return end
+
+
+def _may_end(sheet: Sheet, start: int, end: int) -> bool:
+    """A name ends at a sign, a space, or where its size does; never inside "4bit" or on a sign."""
+    last = sheet.tokens[end - 1]
+    if last.kind == "sign":
+        return False
+    after = sheet.tokens[end] if end < len(sheet.tokens) else None
+    if after is None or not after.glued or after.kind in ("sign", "han") or last.kind == "han":
+        return True
+    return last.kind == "word" and after.kind == "number" and _is_size_end(sheet, end) and start < end
+
+
+def _is_size_end(sheet: Sheet, end: int) -> bool:
+    """Whether a size begins at ``end``, as in "llama7b": the family may be named without it."""
+    return quantities.billions(sheet.tokens, end) is not None
+
+
+def _read_hub_ids(sheet: Sheet) -> None:
+    """``owner/name`` that the catalogue does not know: both parts spelled like names, the second with a digit."""
+    tokens = sheet.tokens
+    for index in sheet.free_starts():
+        slash = index
+        while slash < len(tokens) and (slash == index or tokens[slash].glued) and tokens[slash].text != "/":
+            slash += 1
+        end = slash + 1
+        while end < len(tokens) and tokens[end].glued and tokens[end].text not in "/,;()":
+            end += 1
+        if slash < len(tokens) and tokens[slash].text == "/" and _is_hub_id(sheet, index, slash, end):
+            sheet.read("model", sheet.words(index, end), index, end, "an owner/name of a model hub")
+
+
+def _is_hub_id(sheet: Sheet, start: int, slash: int, end: int) -> bool:
+    if not sheet.is_free(start, end) or end - slash < 3 or sheet.tokens[start].kind != "word":
+        return False
+    kinds = {token.kind for token in sheet.tokens[slash + 1 : end]}
+    dashed = any(token.text in "-_" for token in sheet.tokens[slash + 1 : end])
+    return kinds <= {"word", "number", "sign"} and "number" in kinds and dashed
+
+
+def _read_size(sheet: Sheet, start: int) -> None:
+    size = quantities.billions(sheet.tokens, start)
+    if size is None or not sheet.is_free(start, size.end) or sheet.tokens[start].text == "-":
+        return
+    low, high = LIMITS["params_b"]
+    if not low <= size.value <= high:
+        sheet.invalid.append("params_b")
+        sheet.take(start, size.end)
+        return
+    text = sheet.words(start, size.end).replace(" ", "")
+    sheet.read("size", (size.value, text), start, size.end, f'"{text}" is a number of parameters')
+
+
+def named_models(sheet: Sheet) -> list[str]:
+    """The models that names and sizes mean together: "qwen … 7b/14b" is two models of one family."""
+    names: list[str] = sheet.values("model")
+    sizes: list[tuple[float, str]] = sheet.values("size")
+    families = [name for name in names if _is_family(name)]
+    if len(names) == 1 and sizes and (families or len(sizes) > 1):
+        joined = [_of_family(names[0], value, text) for value, text in sizes]
+        kept = [] if families else names
+        return _unique(kept + [name or text for name, (_, text) in zip(joined, sizes, strict=True)])
+    return names or [text for _, text in sizes]
+
+
+def _is_family(name: str) -> bool:
+    known = model_named(name)
+    return known is not None and known.family
+
+
+def _of_family(name: str, size: float, text: str) -> str | None:
+    """The family's member of that size, under the name or its stem."""
+    stem = _stem(name)
+    for candidate in (f"{name}-{text}", f"{stem}-{text}", f"{name}{text}"):
+        known = model_named(candidate)
+        if known and not known.size and _is_near(known, size):
+            return candidate
+    return None
+
+
+def _stem(name: str) -> str:
+    """The name without its own size."""
+    kept: list[str] = []
+    for piece in name.lower().replace("_", "-").replace(" ", "-").split("-"):
+        if not piece[:1].isdigit() or not piece.endswith(("b", "m")):
+            kept.append(piece)
+    return "-".join(kept)
+
+
+def _is_near(known: KnownModel, size: float) -> bool:
+    return known.params_b is None or abs(known.params_b / size - 1) < 0.35
+
+
+def _unique(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(names))

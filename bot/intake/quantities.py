@@ -1,0 +1,86 @@
+"""Numbers with their units at a place in the message: 7b, 24GB, 4k, 两, 8x."""
+
+from dataclasses import dataclass
+
+from bot.intake.tokens import Token
+
+HAN_DIGITS = {"零": 0, "一": 1, "二": 2, "两": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "单": 1}
+MEMORY_UNITS = {"g": 1.0, "gb": 1.0, "gib": 1.0, "gigs": 1.0, "gig": 1.0, "t": 1000.0, "tb": 1000.0, "mb": 0.001}
+SIZE_UNITS = {"b": 1.0, "bn": 1.0, "m": 0.001}
+MULTIPLIERS = {"k": 1000, "m": 1_000_000, "千": 1000, "万": 10_000, "w": 10_000}
+TIMES = frozenset("x*×")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A value and the index after its last token."""
+
+    value: float
+    end: int
+
+
+def signed(tokens: list[Token], start: int) -> Quantity | None:
+    """A plain number, with its minus sign when that stands free of what comes before."""
+    if start < len(tokens) and tokens[start].kind == "number":
+        return Quantity(tokens[start].number, start + 1)
+    minus = start + 1 < len(tokens) and tokens[start].text == "-" and not tokens[start].glued
+    if minus and tokens[start + 1].kind == "number" and tokens[start + 1].glued:
+        return Quantity(-tokens[start + 1].number, start + 2)
+    return None
+
+
+def _glued_unit(tokens: list[Token], end: int) -> str:
+    """The unit that touches the number before ``end``."""
+    return tokens[end].text if end < len(tokens) and tokens[end].glued else ""
+
+
+def counted(tokens: list[Token], start: int, binary: bool = False) -> Quantity | None:
+    """A number with k, m, 千 or 万 behind it; ``binary`` reads k as 1,024, as lengths in tokens are meant."""
+    plain = signed(tokens, start)
+    if plain is None:
+        return None
+    unit = _glued_unit(tokens, plain.end)
+    if unit not in MULTIPLIERS:
+        return plain
+    factor = 1024 if binary and unit == "k" else MULTIPLIERS[unit]
+    return Quantity(plain.value * factor, plain.end + 1)
+
+
+def memory_gb(tokens: list[Token], start: int) -> Quantity | None:
+    """A size of memory: 24G, 24 GB, 1T; in GB as people name cards."""
+    plain = signed(tokens, start)
+    if plain is None or plain.end >= len(tokens):
+        return None
+    token = tokens[plain.end]
+    spaced = token.glued or token.text in ("gb", "gib", "tb", "g")
+    if spaced and token.text in MEMORY_UNITS:
+        return Quantity(plain.value * MEMORY_UNITS[token.text], plain.end + 1)
+    return None
+
+
+def billions(tokens: list[Token], start: int) -> Quantity | None:
+    """A count of parameters: 7b, 0.5B, 125m, 70 billion, 70亿; in billions."""
+    plain = signed(tokens, start)
+    if plain is None or plain.end >= len(tokens):
+        return None
+    unit = tokens[plain.end]
+    if unit.text == "billion":
+        return Quantity(plain.value, plain.end + 1)
+    if unit.text == "亿":
+        return Quantity(plain.value / 10, plain.end + 1)
+    if not unit.glued or unit.text not in SIZE_UNITS or (unit.text == "m" and plain.value < 10):
+        return None
+    return Quantity(plain.value * SIZE_UNITS[unit.text], plain.end + 1)
+
+
+def small_count(tokens: list[Token], start: int) -> Quantity | None:
+    """A count of things in digits or a Chinese numeral up to 十九."""
+    token = tokens[start]
+    if token.kind == "number" and token.number == int(token.number):
+        return Quantity(token.number, start + 1)
+    if token.text not in HAN_DIGITS:
+        return None
+    value, end = HAN_DIGITS[token.text], start + 1
+    if token.text == "十" and end < len(tokens) and 0 < HAN_DIGITS.get(tokens[end].text, 0) < 10:
+        value, end = value + HAN_DIGITS[tokens[end].text], end + 1
+    return Quantity(value, end)

@@ -1,0 +1,204 @@
+"""From readings to runs: every combination that is asked about, each with only what the message said."""
+
+from itertools import product
+from typing import Any
+
+from bot.intake.hardware import Hardware
+from bot.intake.models import named_models
+from bot.intake.names import model_named
+from bot.intake.sheet import Sheet
+
+Fields = dict[str, Any]
+
+MOST_RUNS = 8
+TRAINING_METHODS = ("full", "lora", "qlora")
+FOUR_BIT = ("nf4", "nf4-dq", "fp4")
+SERVERS = ("vllm", "sglang", "tgi")
+PLAIN = ("stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine", "grad_accum",
+         "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs")  # fmt: skip
+SHARDING: dict[str, Fields] = {
+    "zero0": {"engine": "ddp"},
+    "zero1": {"engine": "deepspeed", "zero": 1},
+    "zero2": {"engine": "deepspeed", "zero": 2},
+    "zero3": {"engine": "deepspeed", "zero": 3},
+    "deepspeed": {"engine": "deepspeed"},
+    "fsdp": {"engine": "fsdp2"},
+    "fsdp1": {"engine": "fsdp1"},
+    "ddp": {"engine": "ddp"},
+    "device_map": {"engine": "device_map"},
+}
+
+
+def spoken_runs(sheet: Sheet) -> list[Fields]:
+    """The runs that the message itself describes, before history and open readings are added."""
+    shared = _shared_fields(sheet)
+    models: list[Fields] = [{"model": name} for name in named_models(sheet)] or [{}]
+    methods: list[Fields] = [{"method": name} for name in _methods(sheet)] or [{}]
+    hardware: list[Fields] = [_hardware_fields(one) for one in sheet.values("hardware")] or [{}]
+    formats: list[Fields] = [{"weight_format": name} for name in sheet.values("weight_format")] or [{}]
+    shapes = _shapes(sheet)
+    chosen = product(models, methods, hardware, formats, shapes)
+    return [{**shared, **model, **method, **cards, **form, **shape} for model, method, cards, form, shape in chosen][:MOST_RUNS]
+
+
+def _methods(sheet: Sheet) -> list[str]:
+    """Stated methods; "lora, qlora" about one run means the more special one."""
+    methods: list[str] = sheet.values("method")
+    galore = [name for name in methods if name not in ("full",)]
+    return galore if {"galore", "apollo", "lomo", "badam"} & set(methods) else methods
+
+
+def _shared_fields(sheet: Sheet) -> Fields:
+    fields: Fields = {}
+    for name in PLAIN:
+        if values := sheet.values(name):
+            fields[name] = values[-1]
+    if ranks := sheet.values("rank"):
+        fields["adapter"] = {"rank": ranks[-1]}
+    if tasks := _tasks(sheet):
+        fields["task"] = tasks
+    parallel = _parallel_fields(sheet)
+    return {**fields, **({"parallel": parallel} if parallel else {}), **_offload_fields(sheet)}
+
+
+def _tasks(sheet: Sheet) -> str | None:
+    """The task in so many words: serving beats inference beats training, as the last step is what is asked about."""
+    tasks = sheet.values("task")
+    return next((name for name in ("serve", "infer", "train") if name in tasks), None)
+
+
+def _parallel_fields(sheet: Sheet) -> Fields:
+    fields: Fields = {}
+    for name in sheet.values("parallelism"):
+        fields.update(SHARDING[name])
+    for name in ("tensor", "pipeline", "context", "expert"):
+        if sizes := sheet.values(name):
+            fields[name] = sizes[-1]
+    return fields
+
+
+def _offload_fields(sheet: Sheet) -> Fields:
+    places = sheet.values("offload")
+    if not places:
+        return {}
+    place = "nvme" if "nvme" in places else "cpu"
+    both = "zero3" in sheet.values("parallelism") or not sheet.values("parallelism")
+    parameters = {"parameters": place} if both and "optimizer" not in places else {}
+    return {"offload": {"optimizer": place, **parameters}}
+
+
+def _hardware_fields(hardware: Hardware) -> Fields:
+    fields: Fields = {}
+    if hardware.gpu:
+        name, card = hardware.gpu, hardware.card
+        fields["gpu"] = card.name if card else name
+    elif hardware.memory_gb:
+        fields["gpu"] = f"{hardware.memory_gb:g}GB"
+    if hardware.memory_gb:
+        fields["memory_gb"] = hardware.memory_gb
+    nodes = hardware.nodes or 1
+    if hardware.count or nodes > 1:
+        fields["gpu_count"] = (hardware.count or 1) * nodes
+    if nodes > 1:
+        fields["nodes"] = nodes
+    return fields
+
+
+def _shapes(sheet: Sheet) -> list[Fields]:
+    """Batch and length: paired when each has as many values, else every combination."""
+    batches, lengths = sheet.values("micro_batch"), sheet.values("seq_len")
+    named_batches: list[Fields] = [{"micro_batch": value} for value in batches] or [{}]
+    named_lengths: list[Fields] = [{"seq_len": value} for value in lengths] or [{}]
+    if len(batches) == len(lengths) > 1:
+        return [{**batch, **length} for batch, length in zip(named_batches, named_lengths, strict=True)]
+    return [{**batch, **length} for batch in named_batches for length in named_lengths]
+
+
+def settled(fields: Fields, running: bool) -> Fields:
+    """The run with what its own words imply; ``running`` says that the message speaks of running the model."""
+    run = dict(fields)
+    _settle_task(run, running)
+    _settle_method(run)
+    _settle_cards(run)
+    if run.get("task") in ("infer", "serve") and "seq_len" in run:
+        run["context_len"] = run.pop("seq_len")
+    if run.get("task") == "train" and "context_len" in run:
+        run["seq_len"] = run.pop("context_len")
+    return run
+
+
+def _settle_task(run: Fields, running: bool) -> None:
+    if "task" in run:
+        return
+    if run.get("engine") in SERVERS:
+        run["task"] = "serve"
+    elif run.get("method") or run.get("stage") or run.get("optimizer") or run.get("gradient_checkpointing"):
+        run["task"] = "train"
+    elif run.get("engine") or run.get("new_tokens") or _is_file_format(run) or (running and _is_chat_model(run)):
+        run["task"] = "infer"
+
+
+def _is_file_format(run: Fields) -> bool:
+    return str(run.get("weight_format", "")).startswith(("Q", "IQ"))
+
+
+def _is_chat_model(run: Fields) -> bool:
+    return any(word in str(run.get("model", "")).lower() for word in ("instruct", "chat"))
+
+
+def _settle_method(run: Fields) -> None:
+    if run.get("task") not in (None, "train"):
+        return
+    if run.get("method") == "lora" and run.get("weight_format") in FOUR_BIT:
+        run["method"] = "qlora"
+    elif run.get("method") == "qlora":
+        run.setdefault("weight_format", "nf4")
+
+
+def _settle_cards(run: Fields) -> None:
+    """Sharding spreads over all the cards; a server splits its model over them unless told otherwise."""
+    count, parallel = run.get("gpu_count", 1), dict(run.get("parallel") or {})
+    if run.get("task") == "serve" and count > 1 and not parallel:
+        parallel = {"tensor": count}
+    elif parallel and run.get("task") in (None, "train"):
+        spread = parallel.get("tensor", 1) * parallel.get("pipeline", 1) * parallel.get("context", 1)
+        if count % spread == 0 and count > spread:
+            parallel["data"] = count // spread
+    if parallel:
+        run["parallel"] = parallel
+
+
+def with_open_readings(runs: list[Fields]) -> tuple[list[Fields], list[str]]:
+    """Each sensible reading of what is left open, and the names of what is open."""
+    missing = [name for name in ("task", "method") if any(_lacks(run, name) for run in runs)]
+    readings = [reading for run in runs for reading in _readings_of(run)]
+    return readings[:MOST_RUNS], missing
+
+
+def _lacks(run: Fields, name: str) -> bool:
+    if name == "task":
+        return "task" not in run
+    return run.get("task") == "train" and "method" not in run
+
+
+def _readings_of(run: Fields) -> list[Fields]:
+    if "task" not in run:
+        training = settled({**run, "task": "train", "method": _usual_method(run)}, False)
+        return [settled({**run, "task": "infer"}, False), training]
+    if not _lacks(run, "method"):
+        return [run]
+    if run.get("weight_format"):
+        return [settled({**run, "method": _usual_method(run)}, False)]
+    return [settled({**run, "method": method}, False) for method in TRAINING_METHODS]
+
+
+def _usual_method(run: Fields) -> str:
+    return "qlora" if run.get("weight_format") in FOUR_BIT else "lora"
+
+
+def with_facts(run: Fields) -> Fields:
+    """The run with the resolved model and its size."""
+    known = model_named(run["model"]) if isinstance(run.get("model"), str) else None
+    if known is None:
+        return run
+    return {**run, "params_b": known.params_b, "resolved_model": known.hub_id}

@@ -1,0 +1,80 @@
+"""The message while it is being read: its tokens, which of them are used up, and what was found so far."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.intake.lexicon import Word, lexicon
+from bot.intake.tokens import Token, clean, tokenize
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One thing that the message says: a field, its value, the words it was read from and why they mean that."""
+
+    field: str
+    value: Any
+    text: str
+    why: str
+    start: int = 0
+
+
+@dataclass(slots=True)
+class Sheet:
+    """Tokens and readings of one message; a token belongs to one reading at most."""
+
+    text: str
+    tokens: list[Token]
+    taken: list[bool]
+    readings: list[Reading] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, message: str) -> "Sheet":
+        """A fresh sheet for a message as typed."""
+        text = clean(message)
+        tokens = tokenize(text)
+        return cls(text, tokens, [False] * len(tokens))
+
+    def words(self, start: int, end: int) -> str:
+        """The message's own spelling of tokens ``start`` to ``end``."""
+        return self.text[self.tokens[start].start : self.tokens[end - 1].end]
+
+    def is_free(self, start: int, end: int) -> bool:
+        """Whether no reading has used any of these tokens."""
+        return not any(self.taken[start:end])
+
+    def take(self, start: int, end: int) -> None:
+        """Use tokens up without a reading of their own."""
+        for index in range(start, end):
+            self.taken[index] = True
+
+    def read(self, name: str, value: Any, start: int, end: int, why: str) -> None:
+        """Note a reading and use its tokens up."""
+        self.readings.append(Reading(name, value, self.words(start, end), why, start))
+        self.take(start, end)
+
+    def free_starts(self) -> Iterator[int]:
+        """Every index whose token is still free when its turn comes."""
+        return (index for index in range(len(self.tokens)) if not self.taken[index])
+
+    def phrase(self, start: int, *sections: str) -> Word | None:
+        """The lexicon's phrase at ``start``, when all its tokens are free."""
+        if start >= len(self.tokens):
+            return None
+        word = lexicon().at(self.tokens, start, *sections)
+        return word if word and self.is_free(word.start, word.end) else None
+
+    def has(self, *sections: str, value: str | None = None) -> bool:
+        """Whether any phrase of these sections occurs, used up or not."""
+        found = (lexicon().at(self.tokens, index, *sections) for index in range(len(self.tokens)))
+        return any(word is not None and value in (None, word.value) for word in found)
+
+    def values(self, name: str) -> list[Any]:
+        """All values read for a field, in the order of the message, each once."""
+        ordered = sorted((reading for reading in self.readings if reading.field == name), key=lambda one: one.start)
+        values: list[Any] = []
+        for reading in ordered:
+            if reading.value not in values:
+                values.append(reading.value)
+        return values

@@ -1,0 +1,50 @@
+"""Cutting a message into tokens: numbers, words, single Chinese characters and signs."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["number", "word", "han", "sign"]
+
+MAX_CHARACTERS = 4000
+"""A question longer than this is cut: what matters is said before."""
+
+_MENTIONS = re.compile(r"<(?:[@#][!&]?|a?:\w+:)\d+>|@(?:everyone|here)\b")
+_LINKS = re.compile(r"https?://[^\s/)\]>]+/?")
+_TOKEN = re.compile(
+    r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?!\d)|\d+(?:\.\d+)?|(?<![\w.])\.\d+)|(?P<word>[^\W\d_\u3400-\u9fff]+)|(?P<han>[\u3400-\u9fff])|(?P<sign>\S)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One piece of the message; ``glued`` says that it touches the piece before it."""
+
+    text: str
+    kind: Kind
+    start: int
+    end: int
+    glued: bool
+
+    @property
+    def number(self) -> float:
+        """The value of a number token."""
+        return float(self.text.replace(",", "").replace("_", ""))
+
+
+def clean(text: str) -> str:
+    """The message without mentions and link hosts, full-width forms folded; what follows a host may name a model."""
+    folded = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
+    return _LINKS.sub(" ", _MENTIONS.sub(" ", folded))
+
+
+def tokenize(text: str) -> list[Token]:
+    """All tokens of a cleaned message, lower-cased, in order."""
+    tokens: list[Token] = []
+    end = -1
+    for match in _TOKEN.finditer(text):
+        kind: Kind = match.lastgroup  # type: ignore[assignment]
+        tokens.append(Token(match.group().lower(), kind, match.start(), match.end(), match.start() == end))
+        end = match.end()
+    return tokens

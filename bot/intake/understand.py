@@ -1,0 +1,122 @@
+"""The one way from a message (and what was said before it) to a question with its runs."""
+
+from dataclasses import dataclass, field
+
+from bot.intake.asked import Asked, asked_in, is_ours
+from bot.intake.fields import read_bare_lengths, read_fields, read_other_memory, read_parallel_sizes
+from bot.intake.hardware import read_hardware
+from bot.intake.keyed import read_keyed_numbers
+from bot.intake.models import read_models
+from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
+from bot.intake.sheet import Reading, Sheet
+
+NEEDS_NO_MODEL = frozenset({"help", "price"})
+MOST_HISTORY = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was understood: ``spoken`` is what the words say, ``runs`` adds every sensible reading of what they leave open."""
+
+    reply: str
+    question: str
+    spoken: list[Fields] = field(default_factory=list)
+    runs: list[Fields] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
+    unknown_model: str | None = None
+    readings: list[Reading] = field(default_factory=list)
+
+
+def understand(text: str, history: list[str] | None = None) -> Question:
+    """Read the messages of a conversation, oldest first, each over what the one before it left."""
+    previous: Question | None = None
+    for earlier in (history or [])[-MOST_HISTORY:]:
+        read = _understand_one(earlier, previous)
+        previous = read if read.spoken else previous
+    return _understand_one(text, previous)
+
+
+def read_sheet(text: str) -> Sheet:
+    """All fields of one message, the surest kinds of reading first."""
+    sheet = Sheet.of(text)
+    read_keyed_numbers(sheet)
+    read_parallel_sizes(sheet)
+    read_other_memory(sheet)
+    read_models(sheet)
+    read_hardware(sheet)
+    read_fields(sheet)
+    read_bare_lengths(sheet)
+    return sheet
+
+
+def _understand_one(text: str, previous: Question | None) -> Question:
+    sheet = read_sheet(text)
+    asked = asked_in(sheet)
+    if asked.elsewhere and not sheet.values("model"):
+        return Question("refuse", "other")
+    if asked.question == "help" and not sheet.values("model"):
+        return Question("answer", "help")
+    if not is_ours(sheet, asked):
+        return Question("ignore", "other")
+    spoken = _merged(spoken_runs(sheet), previous, asked)
+    return _question(sheet, asked, [settled(run, asked.domain) for run in spoken], previous)
+
+
+def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Question | None) -> Question:
+    runs, missing = with_open_readings(spoken)
+    missing += [name for name in ("model", "gpu") if not all(run.get(name) for run in spoken)]
+    question = asked.question or _usual_question(spoken, previous)
+    stuck = sheet.invalid or ("model" in missing and question not in NEEDS_NO_MODEL)
+    return Question(
+        reply="clarify" if stuck else "answer",
+        question=question,
+        spoken=spoken,
+        runs=[with_facts(run) for run in (spoken if stuck else runs)],
+        missing=missing,
+        invalid=list(dict.fromkeys(sheet.invalid)),
+        readings=sheet.readings,
+    )
+
+
+def _usual_question(spoken: list[Fields], previous: Question | None) -> str:
+    if previous:
+        return previous.question
+    return "fit" if all(run.get("gpu") for run in spoken) else "need_memory"
+
+
+def _merged(spoken: list[Fields], previous: Question | None, asked: Asked) -> list[Fields]:
+    """The new words laid over the last runs, unless the message names its own model and is no follow-up."""
+    if previous is None or not previous.spoken:
+        return spoken
+    if all(run.get("model") for run in spoken) and not asked.follow_up:
+        return spoken
+    return _laid_over(previous.spoken, spoken)
+
+
+def _laid_over(before: list[Fields], after: list[Fields]) -> list[Fields]:
+    if len(after) == 1:
+        return [_overridden(old, after[0]) for old in before]
+    return [_overridden(before[0], new) for new in after]
+
+
+def _overridden(old: Fields, new: Fields) -> Fields:
+    """Old fields give way where the new ones speak of the same thing."""
+    kept = dict(old)
+    if "gpu" in new or "memory_gb" in new:
+        for name in ("gpu", "memory_gb", "nodes"):
+            kept.pop(name, None)
+    if "gpu_count" in new:
+        kept["parallel"] = {key: value for key, value in (old.get("parallel") or {}).items() if key != "data"}
+    if "method" in new or "weight_format" in new:
+        kept = _without_format(kept, new)
+    return {key: value for key, value in {**kept, **new}.items() if value != {}}
+
+
+def _without_format(kept: Fields, new: Fields) -> Fields:
+    """A new method brings its own base format; a new format turns QLoRA back into LoRA before it is settled again."""
+    if "method" in new and "weight_format" not in new and kept.get("method") == "qlora":
+        kept.pop("weight_format", None)
+    if "weight_format" in new and "method" not in new and kept.get("method") == "qlora":
+        kept["method"] = "lora"
+    return kept

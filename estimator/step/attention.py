@@ -1,0 +1,131 @@
+"""Rotary positions and the attention kernels: flash, memory-efficient, and written out.
+
+Kernel choice as PyTorch 2.13 makes it on sm80/86/89 (ATen sdp_utils.cpp) and transformers 5.24 hands it over;
+temporaries inside the kernels from flash_api.cpp and attention_backward.cu (PyTorch 2.13).
+"""
+
+from collections.abc import Sequence
+
+from estimator.step import ops
+from estimator.step.tape import BOOL, FULL, HALF, LONG, Tensor
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary embedding of queries or keys: ``x * cos + rotate_half(x) * sin``."""
+    return ops.add(ops.mul(x, cos), ops.mul(rotate_half(x), sin))
+
+
+def rotate_half(x: Tensor) -> Tensor:
+    """``cat(-x2, x1)``."""
+    first = ops.part(x, x.width // 2)
+    second = ops.part(x, x.width // 2)
+    return ops.concat([ops.negate(second), first])
+
+
+def sdpa(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
+    """Scaled dot-product attention; rows are tokens, widths heads x head size. Returns tokens x heads x value size."""
+    q, k, v = ops.autocast(q), ops.autocast(k), ops.autocast(v)
+    groups = heads // kv_heads
+    size, value_size = q.width // heads, v.width // kv_heads
+    half = q.itemsize == HALF
+    if half and mask is None and size == value_size <= 256:
+        return flash(q, k, v, heads, kv_heads, size)
+    if groups > 1 and (mask is not None or size != value_size or size > 256):
+        k, v = ops.repeat(k, groups), ops.repeat(v, groups)
+        groups = 1
+    mask = additive(mask, q.itemsize)
+    if groups == 1:
+        return efficient(q, k, v, heads, mask)
+    return math_attention(q, k, v, heads, groups, mask, dropout)
+
+
+def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int) -> Tensor:
+    """The flash kernel: keeps q, k, v, the result and a log-sum-exp per head and token."""
+    tape = q.tape
+    out = tape.like(q)
+    sums = tape.new(q.rows, heads, FULL)
+    state, unused = tape.new("1", 2, LONG), tape.new("1", 1, LONG)
+    if not (q.needs or k.needs or v.needs):
+        return out
+    kept = [tape.save(t) for t in (q, k, v, out, sums, state, unused)]
+    shapes = [ops.shape_of(t) for t in (q, k, v)]
+    block = 32 if size <= 128 else 64
+    padded = -(-size // block) * block
+
+    def backward(g: Tensor) -> Sequence[Tensor | None]:
+        grads = [tape.new(*shape) for shape in shapes]
+        inside = [tape.new("s128", heads, FULL), tape.new("s128", heads * padded, FULL)]
+        if kv_heads != heads:
+            inside += [tape.new(shapes[1][0], heads * size, HALF) for _ in range(2)]
+        del inside
+        return grads
+
+    return tape.attach(out, (q, k, v), kept, backward)
+
+
+def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None) -> Tensor:
+    """The memory-efficient kernel: keeps q, k, v, the mask, the result and a padded log-sum-exp."""
+    tape = q.tape
+    out = tape.new(q.rows, v.width, q.itemsize)
+    sums = tape.new("s32", heads, FULL)
+    seed, offset = tape.new("1", 1, LONG), tape.new("1", 1, LONG)
+    if not (q.needs or k.needs or v.needs):
+        return out
+    kept = [tape.save(t) for t in (q, k, v, mask, out, sums, seed, offset) if t is not None]
+    shapes = [ops.shape_of(t) for t in (q, k, v)]
+    half = q.itemsize == HALF
+    rows, width = q.rows, q.width
+
+    def backward(g: Tensor) -> Sequence[Tensor | None]:
+        grads = [tape.new(*shape) for shape in shapes]
+        inside = [tape.new(rows, heads, FULL)]
+        if half:
+            inside.append(tape.new(rows, width, FULL))
+        del inside
+        return grads
+
+    return tape.attach(out, (q, k, v), kept, backward)
+
+
+def math_attention(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, groups: int, mask: Tensor | None, dropout: float
+) -> Tensor:
+    """The written-out path of SDPA, in fp32."""
+    itemsize = q.itemsize
+    q, k, v = ops.cast(q, FULL), ops.cast(k, FULL), ops.cast(v, FULL)
+    q = ops.scale(q)
+    k, v = ops.repeat(k, groups), ops.repeat(v, groups)
+    scores = ops.matmul(q, ops.scale(k), scores_rows(q), heads)
+    weights = ops.dropout(ops.softmax(scores), dropout)
+    del scores
+    return ops.cast(ops.matmul(weights, v, q.rows, v.width), itemsize)
+
+
+def additive(mask: Tensor | None, itemsize: int) -> Tensor | None:
+    """A boolean mask as SDPA hands it to a kernel: a tensor of the queries' type, made for every layer."""
+    if mask is None or mask.itemsize != BOOL:
+        return mask
+    inverted = mask.tape.like(mask)
+    out = mask.tape.like(mask, itemsize)
+    del inverted
+    return out
+
+
+def scores_rows(q: Tensor) -> str:
+    """Rows of a score matrix whose queries have these rows."""
+    return {"T": "bss", "b": "T"}[str(q.rows)]
+
+
+def eager(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, mask: Tensor | None, dropout: float = 0.0
+) -> Tensor:
+    """Attention written out in the model's code: fp32 softmax and its cast."""
+    groups = heads // kv_heads
+    k, v = ops.repeat(k, groups), ops.repeat(v, groups)
+    scores = ops.scale(ops.matmul(q, k, scores_rows(q), heads))
+    if mask is not None:
+        scores = ops.add(scores, mask)
+    weights = ops.dropout(ops.cast(ops.softmax(scores, FULL), q.itemsize), dropout)
+    del scores
+    out = ops.matmul(weights, v, q.rows, v.width)
+    return ops.copy(out)

@@ -1,0 +1,19 @@
+"""One module per family of architectures: how its parts are put together."""
+
+from types import ModuleType
+
+from estimator.errors import EstimatorError
+from estimator.step.families import llama
+
+FAMILIES: dict[str, ModuleType] = {
+    "llama": llama,
+    "qwen2": llama,
+}
+
+
+def family_of(model_type: str) -> ModuleType:
+    """The module that composes this architecture."""
+    try:
+        return FAMILIES[model_type]
+    except KeyError:
+        raise EstimatorError(f"no timeline for architecture {model_type!r} yet", field="model") from None

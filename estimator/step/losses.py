@@ -1,0 +1,113 @@
+"""The head and the loss, by implementation: what each allocates in the forward and in the backward."""
+
+from collections.abc import Sequence
+
+from estimator.step import ops
+from estimator.step.model import Model, linear
+from estimator.step.tape import BOOL, FULL, LONG, Leaf, Tensor
+
+TILE_TOKENS, TILE_VOCAB = 4096, 32768
+"""Tile of trl's chunked head (trl 1.16, trl/kernels/chunked_logprob.py)."""
+
+
+def head_weight(model: Model) -> Leaf:
+    """The head's matrix: its own, or the embedding's."""
+    if model.top.has("lm_head.weight"):
+        return model.top.weight("lm_head.weight")
+    return model.stem.weight(model.stem_name)
+
+
+def logits_of(model: Model, hidden: Tensor) -> Tensor:
+    """Logits of every position handed in, with the final soft cap where the model has one."""
+    bias = model.top.weight("lm_head.bias") if model.top.has("lm_head.bias") else None
+    logits = linear(hidden, head_weight(model), bias, model.arch.vocab)
+    if model.arch.logit_softcap:
+        logits = ops.scale(ops.tanh(ops.scale(logits)))
+    return logits
+
+
+def standard(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+    """transformers' loss: logits to fp32, log-softmax, negative log-likelihood. Returns loss and logits."""
+    logits = logits_of(model, hidden)
+    targets = _shifted(labels)
+    loss = cross_entropy(ops.cast(logits, FULL), targets)
+    if model.regime.outputs_to_full:
+        logits = ops.cast(logits.detach(), FULL)
+    return loss, logits
+
+
+def _shifted(labels: Tensor) -> Tensor:
+    padded = labels.tape.new("T1", 1, LONG)
+    shifted = labels.tape.new("T", 1, LONG)
+    del padded
+    return shifted
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Log-softmax (kept) and negative log-likelihood, whose backward fills a tensor of the logits' size."""
+    logits = ops.full(logits)
+    tape = logits.tape
+    scores = ops.keeps_output(logits)
+    rows, width, size = ops.shape_of(scores)
+    loss, weight = tape.new("1", 1, FULL), tape.new("1", 1, FULL)
+    kept = [tape.save(t) for t in (scores, targets, weight)]
+    return tape.attach(loss, (scores,), kept, lambda g: (tape.new(rows, width, size),))
+
+
+def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+    """trl's chunked head: tiles of logits, gradients accumulated in fp32 in the backward."""
+    tape, weight, regime = model.tape, head_weight(model), model.regime
+    kept_hidden = ops.part_rows(hidden, "Tm")
+    targets = tape.new("Tm", 1, LONG)
+    tile_rows, tile = ("min", "Tm", TILE_TOKENS), min(model.arch.vocab, TILE_VOCAB)
+    compute = 2 if regime.autocast else hidden.itemsize
+    flat = kept_hidden if model.regime.single else ops.copy(kept_hidden)
+    running = [tape.new("Tm", 1, FULL) for _ in range(7)]
+    buffer = tape.new(tile_rows, TILE_VOCAB, compute)
+    slices = [] if compute == weight.itemsize else [tape.new("1", tile * model.arch.hidden, compute, "weight_casts")]
+    if flat.itemsize != compute:
+        slices.append(tape.new(tile_rows, model.arch.hidden, compute))
+    del slices
+    normaliser, result, entropy = (tape.new("Tm", 1, FULL) for _ in range(3))
+    best = tape.new("Tm", 1, BOOL)
+    kept = [tape.save(t) for t in (flat, weight, targets, normaliser, entropy)]
+    need_hidden, need_weight = flat.needs, weight.needs
+    rows, width, size = ops.shape_of(flat)
+    elements, weight_size, features = weight.width, weight.itemsize, model.arch.hidden
+    del running, buffer, best
+
+    def backward(g: Tensor) -> Sequence[Tensor | None]:
+        grad_hidden = tape.new(rows, width, FULL) if need_hidden else None
+        grad_weight = tape.new("1", elements, FULL, "gradients") if need_weight else None
+        buffer = tape.new(tile_rows, TILE_VOCAB, compute)
+        casts = [] if compute == weight_size else [tape.new("1", tile * features, compute, "weight_casts")]
+        del casts
+        result = ops.cast(grad_hidden, size) if grad_hidden is not None else None
+        weight_result = ops.cast(grad_weight, weight_size) if grad_weight is not None else None
+        del buffer
+        return result, weight_result
+
+    tape.attach(result, (flat, weight), kept, backward)
+    return ops.mean_all(result), None
+
+
+def fused(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Liger's fused linear cross-entropy: gradients are made in the forward, one chunk of logits at a time."""
+    tape, weight = model.tape, head_weight(model)
+    targets = _shifted(labels)
+    x, w = ops.autocast(hidden), ops.autocast(weight)
+    grad_hidden = tape.like(x)
+    grad_weight = tape.like(w, item="gradients") if w.needs else None
+    result = tape.new("T", 1, FULL)
+    chunk = tape.new(("liger", "T", model.arch.vocab, model.arch.hidden), model.arch.vocab, x.itemsize)
+    del chunk
+    loss = tape.new("1", 1, FULL)
+    del result
+    kept = [tape.save(t) for t in (grad_hidden, grad_weight) if t is not None]
+    del targets
+
+    holders = (grad_hidden, grad_weight)
+    return tape.attach(loss, (x, w), kept, lambda g: holders), None
+
+
+LOSSES = {"standard": standard, "chunked": chunked, "fused": fused}

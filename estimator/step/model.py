@@ -1,0 +1,146 @@
+"""The parameters of a model as leaves of the tape, and the linears with their adapters."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from estimator.architecture import Architecture, Inventory, LayerKind, Weight
+from estimator.step import ops
+from estimator.step.adapters import adapted, targeted
+from estimator.step.quantised import linear_4bit, linear_int8
+from estimator.step.regime import Regime
+from estimator.step.tape import FULL, Leaf, Tape, Tensor
+
+
+class Layer:
+    """One layer (or the stem, or the top) with its parameters, looked up by module name."""
+
+    def __init__(self, tape: Tape, regime: Regime, weights: Sequence[Weight], kind: LayerKind | None, trains: bool):
+        self.tape = tape
+        self.regime = regime
+        self.kind = kind
+        self.trains = trains
+        self.shapes = {weight.name: weight for weight in weights}
+        self.leaves: dict[str, Leaf] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether the layer has a parameter of this name."""
+        return name in self.shapes
+
+    def weight(self, name: str) -> Leaf:
+        """The leaf of a parameter, made when first asked for."""
+        leaf = self.leaves.get(name)
+        if leaf is None:
+            leaf = self.leaves[name] = self._leaf(self.shapes[name])
+        return leaf
+
+    def extra(self, name: str, elements: int, itemsize: int) -> Leaf:
+        """A trainable parameter that the base model does not have (an adapter's)."""
+        if name not in self.leaves:
+            self.leaves[name] = self._trainable(name, elements, itemsize, True)
+        return self.leaves[name]
+
+    def _leaf(self, weight: Weight) -> Leaf:
+        return self._trainable(weight.name, weight.numel, itemsize_of(weight, self.regime), self.trains)
+
+    def _trainable(self, name: str, elements: int, itemsize: int, trains: bool) -> Leaf:
+        leaf = Leaf(self.tape, elements, itemsize, trains, name)
+        if self.regime.accumulates and leaf.needs:
+            leaf.gradient = Leaf(self.tape, elements, itemsize, False)
+        return leaf
+
+    def linear(self, x: Tensor, name: str) -> Tensor:
+        """``name`` applied to ``x``, with its adapter when it carries one."""
+        shape = self.shapes[f"{name}.weight"].shape
+        adapter = self.regime.adapter
+        if adapter is not None and targeted(adapter.targets, name):
+            return adapted(self, x, name, shape)
+        return self.base_linear(x, name, shape)
+
+    def base_linear(self, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+        """The linear itself, quantised or plain."""
+        weight = self.weight(f"{name}.weight")
+        bias = self.weight(f"{name}.bias") if f"{name}.bias" in self.shapes else None
+        width = self.out_features(name, shape)
+        if self.regime.quantised in ("nf4", "nf4-dq", "fp4"):
+            return linear_4bit(x, weight.width, width, self.regime.quantised)
+        if self.regime.quantised == "int8":
+            return linear_int8(x, weight.width, width)
+        return linear(x, weight, bias, width)
+
+    def out_features(self, name: str, shape: tuple[int, ...]) -> int:
+        """Rows of the weight as the result has them (GPT-2's Conv1D stores them the other way round)."""
+        bias = self.shapes.get(f"{name}.bias")
+        return bias.shape[0] if bias is not None else shape[0]
+
+    def rms_norm(self, x: Tensor, name: str) -> Tensor:
+        """Llama's RMS norm as transformers writes it: in fp32, cast back, then scaled."""
+        itemsize = x.itemsize
+        h = ops.cast(x, FULL)
+        variance = ops.mean(ops.power(h))
+        h = ops.mul(h, ops.rsqrt(ops.shift(variance)))
+        del variance
+        return ops.mul(ops.cast(h, itemsize), self.weight(f"{name}.weight"))
+
+    def layer_norm(self, x: Tensor, name: str) -> Tensor:
+        """``nn.LayerNorm``."""
+        bias = self.weight(f"{name}.bias") if f"{name}.bias" in self.shapes else None
+        return ops.layer_norm(x, self.weight(f"{name}.weight"), bias)
+
+
+def itemsize_of(weight: Weight, regime: Regime) -> int:
+    """Bytes per element of an unquantised parameter."""
+    if regime.kbit and not weight.name.endswith(("_proj.bias",)):
+        return FULL
+    return regime.itemsize
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor:
+    """``F.linear``: keeps the input for a trainable weight, and the weight for an input that wants a gradient."""
+    x, weight = ops.autocast(x), ops.autocast(weight)
+    bias = ops.autocast(bias) if bias is not None else None
+    tape = x.tape
+    out = tape.new(x.rows, width, x.itemsize)
+    inputs = [x, weight] if bias is None else [x, weight, bias]
+    if not any(t.needs for t in inputs):
+        return out
+    kept = []
+    if weight.needs:
+        kept.append(tape.save(x))
+    if x.needs:
+        kept.append(tape.save(weight))
+    shapes = [(t.rows, t.width, t.itemsize, "gradients" if t.rows == "1" else "") if t.needs else None for t in inputs]
+    return tape.attach(out, inputs, kept, lambda g: [tape.new(*shape) if shape else None for shape in shapes])
+
+
+def _short_names(weights: Sequence[Weight]) -> list[Weight]:
+    """The last module and the parameter: "embed_tokens.weight", however deep the base model nests it."""
+    return [replace(weight, name=".".join(weight.name.split(".")[-2:])) for weight in weights]
+
+
+class Model:
+    """What the families work on: stem, traced layers and top, with the facts of the architecture."""
+
+    def __init__(self, tape: Tape, arch: Architecture, inventory: Inventory, regime: Regime) -> None:
+        self.tape = tape
+        self.arch = arch
+        self.inventory = inventory
+        self.regime = regime
+        self.layers: list[Layer] = []
+        everything = regime.trainable == "all"
+        stem, top = _short_names(inventory.stem), _short_names(inventory.top)
+        self.stem_name = stem[0].name
+        self.stem = Layer(tape, regime, stem, None, everything)
+        self.top = Layer(tape, regime, top, None, everything or regime.trainable == "last")
+
+    def layer(self, index: int) -> Layer:
+        """Layer ``index`` of the real model."""
+        kind = self.inventory.kinds[self.inventory.layers[index]]
+        layer = Layer(self.tape, self.regime, kind.weights, kind, self.trains(index))
+        self.layers.append(layer)
+        return layer
+
+    def trains(self, index: int) -> bool:
+        """Whether the parameters of this layer train (not its adapters)."""
+        if self.regime.trainable == "last":
+            return index >= self.arch.layers - self.regime.trainable_layers
+        return self.regime.trainable == "all"

@@ -1,0 +1,51 @@
+"""How a model is run: everything but its dimensions, the batch and the length that decides what is allocated."""
+
+from dataclasses import dataclass
+
+from estimator.step.tape import FULL, HALF
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterRegime:
+    """Low-rank adapters. ``targets`` is all-linear | attention | qv | qkv or module names; sizes in bytes."""
+
+    rank: int
+    targets: str | tuple[str, ...] = "all-linear"
+    itemsize: int = FULL
+    dropout: float = 0.0
+    dora: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """The mode of one step. Item sizes in bytes.
+
+    ``single`` (batch is 1) and ``windowed`` (the length reaches the sliding window) select layouts and kernels.
+    ``accumulates``: gradients of an earlier micro-step are alive during the backward.
+    ``kbit``: norms, embeddings and head are fp32 (peft's k-bit preparation).
+    """
+
+    training: bool = True
+    itemsize: int = HALF
+    autocast: bool = False
+    trainable: str = "all"
+    trainable_layers: int = 0
+    adapter: AdapterRegime | None = None
+    quantised: str | None = None
+    kbit: bool = False
+    attention: str = "sdpa"
+    checkpointing: str = "none"
+    every: int = 1
+    loss: str = "standard"
+    outputs_kept: bool = False
+    outputs_to_full: bool = False
+    mask: str = "none"
+    accumulates: bool = False
+    single: bool = True
+    windowed: bool = False
+    fused: tuple[str, ...] = ()
+    logits: str = "last"
+    cache: str | None = None
+    dropout: bool = True
+    merge_in_place: bool = False
+    quirks: tuple[str, ...] = ()

@@ -1,0 +1,340 @@
+"""Tensors without values: a step run on them leaves the list of its allocations and frees.
+
+A family's forward code runs once on shapes. Storages report their birth and death to the tape, operations attach
+nodes that know what they keep and what their backward allocates, and ``Tape.backward`` walks them as PyTorch's engine
+does (highest sequence number first, leaf gradients at once). Sizes stay symbolic: a storage is a coefficient in bytes
+times a row count ("T" = batch x length, "bss" = batch x length x length …), so one trace serves every batch and length.
+
+Rules of lifetime: torch/csrc/autograd/engine.cpp, input_buffer.cpp, functions/accumulate_grad.h (PyTorch 2.13),
+torch/utils/checkpoint.py for non-reentrant checkpointing with early stop.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from typing import Any
+
+HALF, FULL = 2, 4
+LONG = 8
+BOOL = 1
+
+Rows = str | tuple[Any, ...]
+"""A row count: a name that ``program.rows_of`` knows, or a tuple such as ("min", "T", 4096)."""
+
+
+class Storage:
+    """Bytes of one allocation, alive as long as something refers to it."""
+
+    __slots__ = ("events", "index")
+
+    def __init__(self, events: list[int], index: int) -> None:
+        self.events = events
+        self.index = index
+        events.append(index)
+
+    def __del__(self) -> None:
+        self.events.append(~self.index)
+
+
+class Tensor:
+    """A view of a storage: ``rows`` x ``width`` elements of ``itemsize`` bytes."""
+
+    __slots__ = ("itemsize", "needs", "node", "rows", "slot", "storage", "tape", "width")
+
+    def __init__(self, tape: "Tape", storage: Storage | None, rows: Rows, width: int, itemsize: int) -> None:
+        self.tape = tape
+        self.storage = storage
+        self.rows = rows
+        self.width = width
+        self.itemsize = itemsize
+        self.needs = False
+        self.node: Node | None = None
+        self.slot = 0
+
+    def view(self, rows: Rows | None = None, width: int | None = None) -> "Tensor":
+        """The same storage in another shape; the gradient takes the same way."""
+        out = Tensor(self.tape, self.storage, self.rows if rows is None else rows, width or self.width, self.itemsize)
+        out.needs, out.node, out.slot = self.needs, self.node, self.slot
+        return out
+
+    def detach(self) -> "Tensor":
+        """The same storage outside the graph."""
+        return Tensor(self.tape, self.storage, self.rows, self.width, self.itemsize)
+
+
+class Leaf(Tensor):
+    """A parameter (or an input that wants a gradient); its weights are counted outside the tape."""
+
+    __slots__ = ("gradient", "is_parameter", "name", "quantised", "uses", "waiting")
+
+    def __init__(self, tape: "Tape", width: int, itemsize: int, needs: bool, name: str = "") -> None:
+        super().__init__(tape, None, "1", width, itemsize)
+        self.needs = needs and tape.grad_enabled
+        self.name = name
+        self.is_parameter = True
+        self.quantised: str | None = None
+        self.uses = 0
+        self.waiting: Tensor | None = None
+        self.gradient: Tensor | None = None
+
+
+Backward = Callable[..., Sequence[Tensor | None]]
+
+
+class Node:
+    """One step of the backward: what it keeps, where its gradients go, and what it does."""
+
+    __slots__ = ("backward", "inputs", "order", "outputs", "saved", "segment")
+
+    def __init__(self, order: int, segment: int, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward):
+        self.order = order
+        self.segment = segment
+        self.inputs = [_edge(tensor) for tensor in inputs]
+        self.saved: Sequence[Any] | None = saved
+        self.backward = backward
+        self.outputs = 1
+
+
+class Edge:
+    """Where a gradient goes, and the shape and type it must have when it arrives."""
+
+    __slots__ = ("itemsize", "leaf", "node", "rows", "slot", "width")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.rows, self.width, self.itemsize = tensor.rows, tensor.width, tensor.itemsize
+        self.node, self.slot = tensor.node, tensor.slot
+        self.leaf: Leaf | None = None
+        if tensor.node is None:
+            assert isinstance(tensor, Leaf)
+            tensor.uses += 1
+            self.leaf = tensor
+
+
+def _edge(tensor: Tensor) -> Edge | None:
+    return Edge(tensor) if tensor.needs else None
+
+
+class StopReplay(Exception):
+    """Everything that the backward needs has been computed again."""
+
+
+class Frame:
+    """A checkpointed region: what it saved is dropped, and made again when first asked for."""
+
+    __slots__ = ("arguments", "call", "count", "kept", "total")
+
+    def __init__(self, call: Callable[..., Tensor], arguments: tuple[Tensor, ...]) -> None:
+        self.call = call
+        self.arguments = arguments
+        self.total = 0
+        self.count = 0
+        self.kept: dict[int, Any] | None = None
+
+
+class Dropped:
+    """Stands for a saved tensor of a checkpointed region."""
+
+    __slots__ = ("frame", "index")
+
+    def __init__(self, frame: Frame, index: int) -> None:
+        self.frame = frame
+        self.index = index
+
+
+class Tape:
+    """Records one step. ``events`` holds storage indices, a free as the complement of its index."""
+
+    def __init__(self, *, autocast: bool = False, merge_in_place: bool = False) -> None:
+        self.events: list[int] = []
+        self.kinds: list[tuple[Rows, int, str, str]] = []
+        self.index_of: dict[tuple[Rows, int, str, str], int] = {}
+        self.marks: list[tuple[int, str, int]] = []
+        self.item = "activations"
+        self.scope = ""
+        self.segment = 0
+        self.order = 0
+        self.grad_enabled = True
+        self.autocast = autocast
+        self.replay_autocast = autocast
+        self.casts: dict[int, tuple[Leaf, Tensor, int]] = {}
+        self.frame: Frame | None = None
+        self.merge_in_place = merge_in_place
+
+    def new(self, rows: Rows, width: int, itemsize: int, item: str = "") -> Tensor:
+        """Allocate ``rows`` x ``width`` elements of ``itemsize`` bytes."""
+        key = (rows, width * itemsize, item or self.item, self.scope)
+        index = self.index_of.get(key)
+        if index is None:
+            index = self.index_of[key] = len(self.kinds)
+            self.kinds.append(key)
+        return Tensor(self, Storage(self.events, index), rows, width, itemsize)
+
+    def like(self, tensor: Tensor, itemsize: int = 0, item: str = "") -> Tensor:
+        """Allocate a tensor of the same shape."""
+        return self.new(tensor.rows, tensor.width, itemsize or tensor.itemsize, item)
+
+    def mark(self, phase: str) -> None:
+        """Begin a segment of the timeline: ``phase`` with the current layer number."""
+        self.marks.append((len(self.events), phase, self.segment))
+
+    def save(self, tensor: Tensor | None) -> Any:
+        """Keep a tensor for the backward; inside a checkpointed region it is dropped and made again."""
+        frame = self.frame
+        if tensor is None or frame is None:
+            return tensor.storage if tensor is not None else None
+        if frame.kept is None:
+            frame.total += 1
+            return Dropped(frame, frame.total - 1)
+        frame.kept[frame.count] = tensor.storage
+        frame.count += 1
+        if frame.count == frame.total:
+            raise StopReplay
+        return None
+
+    def attach(self, out: Tensor, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward) -> Tensor:
+        """Make ``out`` the result of a differentiable operation; ``backward(grad)`` gives a gradient per input."""
+        if not self.grad_enabled:
+            return out
+        out.needs = True
+        if self.frame is not None and self.frame.kept is not None:
+            return out
+        self.order += 1
+        out.node = Node(self.order, self.segment, inputs, saved, backward)
+        return out
+
+    def attach_many(
+        self, outs: Sequence[Tensor], inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward
+    ) -> None:
+        """As ``attach`` for an operation with several results; ``backward`` takes a gradient (or None) for each."""
+        self.attach(outs[0], inputs, saved, backward)
+        node = outs[0].node
+        if node is not None:
+            node.outputs = len(outs)
+        for slot, out in enumerate(outs):
+            out.needs, out.node, out.slot = outs[0].needs, node, slot
+
+    @contextmanager
+    def inside(self, scope: str) -> Iterator[None]:
+        """Name the part of the layer that allocations belong to."""
+        outer, self.scope = self.scope, scope
+        yield
+        self.scope = outer
+
+    def end_autocast(self) -> None:
+        """Leave autocast: the cached casts go, those of each layer in a segment of its own."""
+        for segment in sorted({number for _, _, number in self.casts.values()}):
+            self.segment = segment
+            self.mark("release")
+            self.casts = {key: entry for key, entry in self.casts.items() if entry[2] != segment}
+        self.autocast = False
+
+    def checkpoint(self, call: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
+        """Run ``call`` keeping only its arguments; the backward runs it again."""
+        frame = Frame(call, arguments)
+        self.frame = frame
+        out = call(*arguments)
+        self.frame = None
+        return out
+
+    def replay(self, frame: Frame) -> None:
+        """Run a checkpointed region again, up to the last tensor that its backward asks for."""
+        outer = self.item, self.casts, self.scope, self.autocast
+        self.item, self.casts, self.autocast = "recompute", {}, self.replay_autocast
+        frame.kept, frame.count = {}, 0
+        self.frame = frame
+        try:
+            frame.call(*frame.arguments)
+        except StopReplay:
+            pass
+        self.frame = None
+        self.item, self.casts, self.scope, self.autocast = outer
+
+    def backward(self, root: Tensor) -> None:
+        """Run the backward from ``root``, whose gradient is a new tensor of its shape."""
+        assert root.node is not None
+        waiting: dict[int, tuple[Node, list[Tensor | None]]] = {}
+        queue: list[int] = []
+        self._hand(Edge(root), self.like(root), waiting, queue)
+        root.node = None
+        while queue:
+            node, grads = waiting.pop(-heappop(queue))
+            if node.segment != self.segment:
+                self.segment = node.segment
+                self.mark("backward")
+            self._run(node, grads, waiting, queue)
+
+    def _run(self, node: Node, grads: list[Tensor | None], waiting: dict[int, Any], queue: list[int]) -> None:
+        self._remake(node)
+        outs = node.backward(*grads)
+        grads.clear()
+        node.saved = None
+        node.backward = _gone
+        edges = node.inputs
+        node.inputs = []
+        del node
+        results = list(outs)
+        del outs
+        for position, edge in enumerate(edges):
+            results[position] = self._fitted(edge, results[position])
+        for position, edge in enumerate(edges):
+            result = results[position]
+            results[position] = None
+            if edge is not None and result is not None:
+                self._hand(edge, result, waiting, queue)
+
+    def _fitted(self, edge: Edge | None, grad: Tensor | None) -> Tensor | None:
+        """Sum a broadcast gradient to its input's shape, then cast it to its type."""
+        if edge is None or grad is None:
+            return None
+        item = "gradients" if edge.leaf is not None and edge.leaf.is_parameter else ""
+        if grad.rows != edge.rows or grad.width != edge.width:
+            grad = self.new(edge.rows, edge.width, grad.itemsize, item)
+        if grad.itemsize != edge.itemsize:
+            grad = self.new(edge.rows, edge.width, edge.itemsize, item)
+        return grad
+
+    def _remake(self, node: Node) -> None:
+        saved = node.saved or ()
+        for kept in saved:
+            if isinstance(kept, Dropped):
+                if kept.frame.kept is None:
+                    self.replay(kept.frame)
+        node.saved = [self._unpack(kept) for kept in saved]
+
+    @staticmethod
+    def _unpack(kept: Any) -> Any:
+        if isinstance(kept, Dropped):
+            assert kept.frame.kept is not None
+            return kept.frame.kept.pop(kept.index)
+        return kept
+
+    def _hand(self, edge: Edge, grad: Tensor, waiting: dict[int, Any], queue: list[int]) -> None:
+        if edge.leaf is not None:
+            self._accumulate(edge.leaf, grad)
+            return
+        node, slot = edge.node, edge.slot
+        assert node is not None
+        entry = waiting.get(node.order)
+        if entry is None:
+            entry = waiting[node.order] = (node, [None] * node.outputs)
+            heappush(queue, -node.order)
+        entry[1][slot] = self._merge(entry[1][slot], grad)
+
+    def _merge(self, old: Tensor | None, new: Tensor) -> Tensor:
+        if old is None:
+            return new
+        if self.merge_in_place:
+            return old
+        return self.like(old if old.width >= new.width else new, item="gradients" if old.rows == "1" else "")
+
+    def _accumulate(self, leaf: Leaf, grad: Tensor) -> None:
+        leaf.waiting = self._merge(leaf.waiting, grad)
+        leaf.uses -= 1
+        if leaf.uses == 0:
+            if leaf.gradient is None:
+                leaf.gradient = leaf.waiting
+            leaf.waiting = None
+
+
+def _gone(*_: Any) -> Sequence[Tensor | None]:
+    raise RuntimeError("this node has run already")

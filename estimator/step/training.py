@@ -1,0 +1,124 @@
+"""One optimisation step traced: forward, loss and backward of a model whose alike layers are traced once."""
+
+from estimator.architecture import Architecture, Inventory
+from estimator.step.families import family_of
+from estimator.step.losses import LOSSES
+from estimator.step.model import Model
+from estimator.step.program import Program, Segment
+from estimator.step.regime import Regime
+from estimator.step.tape import LONG, Leaf, Tape, Tensor
+
+
+def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]:
+    """A key per layer; layers with one key leave the same segments. The first stands alone."""
+    total = len(inventory.layers)
+    lowest = total - regime.trainable_layers if regime.trainable == "last" else -1
+    keys: list[tuple[int, ...]] = []
+    for index, kind in enumerate(inventory.layers):
+        edge = 1 if index == 0 else 2 if index == lowest else 0
+        skipped = regime.checkpointing == "every" and index % regime.every != 0
+        keys.append((kind, edge, int(index >= lowest), int(skipped)))
+    return keys
+
+
+def trace_training(arch: Architecture, inventory: Inventory, regime: Regime) -> Program:
+    """The program of one (the last) micro-step's forward, loss and backward."""
+    tape = Tape(autocast=regime.autocast, merge_in_place=regime.merge_in_place)
+    classes = layer_classes(inventory, regime)
+    traced = {key: index for index, key in reversed(list(enumerate(classes)))}
+    order = sorted(traced.values())
+    model = Model(tape, arch, inventory, regime)
+    _run(tape, model, order)
+    segments_of = {key: order.index(index) + 1 for key, index in traced.items()}
+    return _assemble(tape, [segments_of[key] for key in classes], len(order))
+
+
+def _run(tape: Tape, model: Model, order: list[int]) -> None:
+    tape.mark("forward")
+    ids, labels = tape.new("T", 1, LONG), tape.new("T", 1, LONG)
+    loss, logits = _forward(tape, model, order, ids, labels)
+    if not model.regime.outputs_kept:
+        logits = None
+    tape.end_autocast()
+    del ids, labels
+    tape.item = "other"
+    tape.segment = len(order) + 1
+    tape.mark("backward")
+    tape.backward(loss)
+    tape.mark("end")
+    del loss, logits, model
+
+
+def _forward(
+    tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    family, regime = family_of(model.arch.model_type), model.regime
+    hidden = family.stem(model, ids)
+    if regime.adapter is not None and regime.checkpointing != "none" and not hidden.needs:
+        hidden = _wants_gradient(hidden)
+    around = family.shared(model, hidden)
+    for position, index in enumerate(order):
+        tape.segment = position + 1
+        tape.mark("forward")
+        hidden = _layer(tape, model, family, index, hidden, around)
+    tape.segment = len(order) + 1
+    tape.mark("forward")
+    hidden = family.top(model, hidden)
+    tape.mark("loss")
+    tape.item = "logits_loss"
+    return LOSSES[regime.loss](model, hidden, labels)
+
+
+def _layer(tape, model, family, index, hidden, around):  # type: ignore[no-untyped-def]
+    layer = model.layer(index)
+    regime = model.regime
+    wanted = regime.checkpointing == "full" or (regime.checkpointing == "every" and index % regime.every == 0)
+    if wanted and hidden.needs | layer.trains:
+        return tape.checkpoint(lambda x: family.layer(model, layer, x, around), hidden)
+    return family.layer(model, layer, hidden, around)
+
+
+def _wants_gradient(hidden: Tensor) -> Leaf:
+    leaf = Leaf(hidden.tape, hidden.width, hidden.itemsize, True)
+    leaf.rows, leaf.storage, leaf.is_parameter = hidden.rows, hidden.storage, False
+    return leaf
+
+
+def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:
+    pieces = _pieces(tape)
+    stem, top = 0, traced + 1
+    segments = [_segment("forward", pieces, "forward", stem)]
+    segments += _repeated("forward", pieces, numbers)
+    segments += [_segment(phase, pieces, phase, top) for phase in ("forward", "loss")]
+    for number in (stem, top):
+        segments.append(Segment("loss", pieces.get(("release", number), ()), 1))
+    segments += _repeated("loss", pieces, numbers, "release")
+    segments.append(_segment("backward", pieces, "backward", top))
+    segments += _repeated("backward", pieces, numbers[::-1])
+    segments.append(_segment("backward", pieces, "backward", stem))
+    rows = tuple({kind[0]: None for kind in tape.kinds})
+    return Program(tuple(tape.kinds), rows, tuple(segments))
+
+
+def _pieces(tape: Tape) -> dict[tuple[str, int], tuple[int, ...]]:
+    pieces: dict[tuple[str, int], tuple[int, ...]] = {}
+    for (start, phase, number), (end, _, _) in zip(tape.marks, tape.marks[1:], strict=False):
+        pieces[phase, number] = pieces.get((phase, number), ()) + tuple(tape.events[start:end])
+    return pieces
+
+
+def _segment(phase: str, pieces: dict[tuple[str, int], tuple[int, ...]], key: str, number: int) -> Segment:
+    return Segment(phase, pieces.get((key, number), ()), 1)
+
+
+def _repeated(
+    phase: str, pieces: dict[tuple[str, int], tuple[int, ...]], numbers: list[int], key: str = ""
+) -> list[Segment]:
+    segments: list[Segment] = []
+    for number in numbers:
+        events = pieces.get((key or phase, number), ())
+        if segments and segments[-1].events is events:
+            segments[-1] = Segment(phase, events, segments[-1].repeat + 1)
+        else:
+            segments.append(Segment(phase, events, 1))
+    return segments
