@@ -65,11 +65,13 @@ def _alternatives(sheet: Sheet) -> bool:
     return against and several
 
 
-def is_ours(sheet: Sheet, asked: Asked) -> bool:
+def is_ours(sheet: Sheet, asked: Asked, in_conversation: bool) -> bool:
     """Whether the message is a question about memory rather than talk that happens to hold numbers."""
     fields = {reading.field for reading in sheet.readings} & SUBSTANCE
     if asked.chatter and not asked.marked and not fields & {"model", "size"}:
         return False
+    if in_conversation and (fields or sheet.invalid or asked.question):
+        return True
     if not fields and not sheet.invalid:
         return asked.domain and asked.question not in (None, "fit")
     if fields <= WEAK and not _is_told_more(sheet, asked):

@@ -13,9 +13,10 @@ from bot.intake.sheet import Sheet
 
 LONGEST_NAME = 7
 FILLERS = frozenset(
-    {"(", ")", ",", "的", "gpu", "gpus", "card", "cards", "卡", "张", "块", "显卡", "nvidia", "x", "*", "×", "a", "of", "on"}
+    {"(", ")", ",", "的", "-", "gpu", "gpus", "card", "cards", "卡", "张", "块", "显卡", "nvidia", "x", "*", "×", "of"}
 )
 VARIANTS = frozenset({"ti", "super", "d", "s", "m", "g", "gb", "x", "laptop", "mobile"})
+ONES = frozenset({"a", "an", "one", "single", "my"})
 COUNT_WORDS = frozenset({"张", "块", "卡", "片", "gpus", "gpu", "cards", "card"})
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
 NODE_WORDS = frozenset({"nodes", "node", "机", "节", "台"})
@@ -50,7 +51,7 @@ class _Cluster:
                 self.position += 1
             elif not self._each():
                 break
-        return bool(self.found.gpu or self.found.memory_gb or "memory_gb" in self.invalid)
+        return bool(self.found.gpu or self.found.memory_gb or self.found.count or self.invalid)
 
     def _part(self) -> bool:
         return self._nodes() or self._count() or self._memory() or self._card()
@@ -92,6 +93,8 @@ class _Cluster:
             behind = quantities.small_count(self.tokens, at + 1)
             if behind and self._text(behind.end) not in quantities.MEMORY_UNITS and not self._card_end(at + 1):
                 return behind.value, behind.end
+        if self.tokens[at].text in ONES and self._is_hardware(at + 1):
+            return 1, at + 1
         number = quantities.small_count(self.tokens, at)
         if number is None:
             return None, at

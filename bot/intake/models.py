@@ -37,7 +37,8 @@ def _read_name(sheet: Sheet, start: int) -> None:
 def _name_end(sheet: Sheet, start: int) -> int:
     """Index after the longest catalogue name that begins at ``start``; 0 when none does."""
     first = sheet.tokens[start]
-    if first.kind == "sign" or (first.glued and start and sheet.tokens[start - 1].kind == first.kind):
+    before = sheet.tokens[start - 1] if first.glued and start else None
+    if first.kind == "sign" or (before and before.kind == first.kind and before.text not in quantities.SIZE_UNITS):
         return 0
     for end in range(_furthest(sheet, start), start, -1):
         if _may_end(sheet, start, end) and model_named(sheet.words(start, end)):
@@ -110,17 +111,24 @@ def named_models(sheet: Sheet) -> list[str]:
     """The models that names and sizes mean together: "qwen … 7b/14b" is two models of one family."""
     names: list[str] = sheet.values("model")
     sizes: list[tuple[float, str]] = sheet.values("size")
-    families = [name for name in names if _is_family(name)]
-    if len(names) == 1 and sizes and (families or len(sizes) > 1):
-        joined = [_of_family(names[0], value, text) for value, text in sizes]
-        kept = [] if families else names
-        return _unique(kept + [name or text for name, (_, text) in zip(joined, sizes, strict=True)])
-    return names or [text for _, text in sizes]
+    if len(names) != 1 or not sizes:
+        return names or [text for _, text in sizes]
+    members = [_of_family(names[0], value, text) for value, text in sizes]
+    own = [] if _is_family(names[0]) or _is_another_size(names[0], sizes) else names
+    known = [name for name in members if name] if own else [name or text for name, (_, text) in zip(members, sizes, strict=True)]
+    return list(dict.fromkeys(own + known))
 
 
 def _is_family(name: str) -> bool:
     known = model_named(name)
     return known is not None and known.family
+
+
+def _is_another_size(name: str, sizes: list[tuple[float, str]]) -> bool:
+    """Whether the name alone means a size that the message does not mention, and a member of that size is known."""
+    known = model_named(name)
+    fits = known is None or any(_is_near(known, value) for value, _ in sizes)
+    return not fits and any(_of_family(name, value, text) for value, text in sizes)
 
 
 def _of_family(name: str, size: float, text: str) -> str | None:
@@ -144,7 +152,3 @@ def _stem(name: str) -> str:
 
 def _is_near(known: KnownModel, size: float) -> bool:
     return known.params_b is None or abs(known.params_b / size - 1) < 0.35
-
-
-def _unique(names: list[str]) -> list[str]:
-    return list(dict.fromkeys(names))

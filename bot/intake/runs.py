@@ -6,7 +6,9 @@ from typing import Any
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
 from bot.intake.names import model_named
+from bot.intake.quantities import billions
 from bot.intake.sheet import Sheet
+from bot.intake.tokens import tokenize
 
 Fields = dict[str, Any]
 
@@ -90,8 +92,7 @@ def _offload_fields(sheet: Sheet) -> Fields:
 def _hardware_fields(hardware: Hardware) -> Fields:
     fields: Fields = {}
     if hardware.gpu:
-        name, card = hardware.gpu, hardware.card
-        fields["gpu"] = card.name if card else name
+        fields["gpu"] = _card_name(hardware)
     elif hardware.memory_gb:
         fields["gpu"] = f"{hardware.memory_gb:g}GB"
     if hardware.memory_gb:
@@ -102,6 +103,14 @@ def _hardware_fields(hardware: Hardware) -> Fields:
     if nodes > 1:
         fields["nodes"] = nodes
     return fields
+
+
+def _card_name(hardware: Hardware) -> str:
+    """The card as the message has it, with the stated memory when there is a variant with just that."""
+    stated, card = hardware.memory_gb, hardware.card
+    if stated and card and abs(card.memory_gb / stated - 1) < 0.05:
+        return f"{hardware.gpu} {stated:g}GB"
+    return str(hardware.gpu)
 
 
 def _shapes(sheet: Sheet) -> list[Fields]:
@@ -147,9 +156,8 @@ def _is_chat_model(run: Fields) -> bool:
 
 
 def _settle_method(run: Fields) -> None:
-    if run.get("task") not in (None, "train"):
-        return
-    if run.get("method") == "lora" and run.get("weight_format") in FOUR_BIT:
+    training = run.get("task") in (None, "train")
+    if training and run.get("method") == "lora" and run.get("weight_format") in FOUR_BIT:
         run["method"] = "qlora"
     elif run.get("method") == "qlora":
         run.setdefault("weight_format", "nf4")
@@ -198,7 +206,16 @@ def _usual_method(run: Fields) -> str:
 
 def with_facts(run: Fields) -> Fields:
     """The run with the resolved model and its size."""
-    known = model_named(run["model"]) if isinstance(run.get("model"), str) else None
-    if known is None:
+    if not isinstance(run.get("model"), str):
         return run
-    return {**run, "params_b": known.params_b, "resolved_model": known.hub_id}
+    known = model_named(run["model"])
+    stated = billions_in(run["model"])
+    size = stated if stated and (known is None or known.size) else known and known.params_b
+    return {**run, "params_b": size, "resolved_model": known.hub_id if known else None}
+
+
+def billions_in(name: str) -> float | None:
+    """The parameters that a bare size states."""
+    tokens = tokenize(name)
+    size = billions(tokens, 0)
+    return size.value if size and size.end == len(tokens) else None

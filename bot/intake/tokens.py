@@ -13,7 +13,15 @@ MAX_CHARACTERS = 4000
 _MENTIONS = re.compile(r"<(?:[@#][!&]?|a?:\w+:)\d+>|@(?:everyone|here)\b")
 _LINKS = re.compile(r"https?://[^\s/)\]>]+/?")
 _TOKEN = re.compile(
-    r"(?P<number>\d{1,3}(?:[,_]\d{3})+(?!\d)|\d+(?:\.\d+)?|(?<![\w.])\.\d+)|(?P<word>[^\W\d_\u3400-\u9fff]+)|(?P<han>[\u3400-\u9fff])|(?P<sign>\S)"
+    r"""
+    (?P<number>\d{1,3}(?:[,_]\d{3})+(?!\d) | \d+(?:\.\d+)? | (?<![\w.])\.\d+)
+    | (?P<word>(?<=\d)[xX](?=[a-zA-Z]{1,6}\d)          # 8xH100 is 8, x, H, 100
+              | (?<=\d)[bB](?=[a-zA-Z]{3,})(?!illion)  # 72Bqwen is 72, B, qwen
+              | [^\W\d_\u3400-\u9fff]+)
+    | (?P<han>[\u3400-\u9fff])
+    | (?P<sign>\S)
+    """,
+    re.VERBOSE,
 )
 
 

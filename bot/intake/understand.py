@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from bot.intake.asked import Asked, asked_in, is_ours
+from bot.intake.amounts import read_amounts
+from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours
 from bot.intake.fields import read_bare_lengths, read_fields, read_other_memory, read_parallel_sizes
 from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
 from bot.intake.models import read_models
+from bot.intake.options import unread_options
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.sheet import Reading, Sheet
 
@@ -24,7 +26,7 @@ class Question:
     runs: list[Fields] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
-    unknown_model: str | None = None
+    unknown: dict[str, str] = field(default_factory=dict)
     readings: list[Reading] = field(default_factory=list)
 
 
@@ -41,6 +43,7 @@ def read_sheet(text: str) -> Sheet:
     """All fields of one message, the surest kinds of reading first."""
     sheet = Sheet.of(text)
     read_keyed_numbers(sheet)
+    read_amounts(sheet)
     read_parallel_sizes(sheet)
     read_other_memory(sheet)
     read_models(sheet)
@@ -57,7 +60,7 @@ def _understand_one(text: str, previous: Question | None) -> Question:
         return Question("refuse", "other")
     if asked.question == "help" and not sheet.values("model"):
         return Question("answer", "help")
-    if not is_ours(sheet, asked):
+    if not is_ours(sheet, asked, previous is not None) and not unread_options(sheet):
         return Question("ignore", "other")
     spoken = _merged(spoken_runs(sheet), previous, asked)
     return _question(sheet, asked, [settled(run, asked.domain) for run in spoken], previous)
@@ -67,7 +70,9 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
     runs, missing = with_open_readings(spoken)
     missing += [name for name in ("model", "gpu") if not all(run.get(name) for run in spoken)]
     question = asked.question or _usual_question(spoken, previous)
-    stuck = sheet.invalid or ("model" in missing and question not in NEEDS_NO_MODEL)
+    if question in ("time", "cost") and not any(sheet.values(name) for name in AMOUNTS):
+        missing.append("samples")
+    stuck = sheet.invalid or "samples" in missing or ("model" in missing and question not in NEEDS_NO_MODEL)
     return Question(
         reply="clarify" if stuck else "answer",
         question=question,
@@ -75,6 +80,7 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
         runs=[with_facts(run) for run in (spoken if stuck else runs)],
         missing=missing,
         invalid=list(dict.fromkeys(sheet.invalid)),
+        unknown={option.field: option.value for option in unread_options(sheet)},
         readings=sheet.readings,
     )
 

@@ -42,12 +42,14 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, mask: Tenso
 def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int) -> Tensor:
     """The flash kernel: keeps q, k, v, the result and a log-sum-exp per head and token."""
     tape = q.tape
+    needed = q.needs or k.needs or v.needs
+    kept = [tape.save(t) for t in (q, k, v)] if needed else []
     out = tape.like(q)
     sums = tape.new(q.rows, heads, FULL)
     state, unused = tape.new("1", 2, LONG), tape.new("1", 1, LONG)
-    if not (q.needs or k.needs or v.needs):
+    if not needed:
         return out
-    kept = [tape.save(t) for t in (q, k, v, out, sums, state, unused)]
+    kept += [tape.save(t) for t in (out, sums, state, unused)]
     shapes = [ops.shape_of(t) for t in (q, k, v)]
     block = 32 if size <= 128 else 64
     padded = -(-size // block) * block
@@ -66,12 +68,14 @@ def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int)
 def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None) -> Tensor:
     """The memory-efficient kernel: keeps q, k, v, the mask, the result and a padded log-sum-exp."""
     tape = q.tape
+    needed = q.needs or k.needs or v.needs
+    kept = [tape.save(t) for t in (q, k, v, mask) if t is not None] if needed else []
     out = tape.new(q.rows, v.width, q.itemsize)
     sums = tape.new("s32", heads, FULL)
     seed, offset = tape.new("1", 1, LONG), tape.new("1", 1, LONG)
-    if not (q.needs or k.needs or v.needs):
+    if not needed:
         return out
-    kept = [tape.save(t) for t in (q, k, v, mask, out, sums, seed, offset) if t is not None]
+    kept += [tape.save(t) for t in (out, sums, seed, offset)]
     shapes = [ops.shape_of(t) for t in (q, k, v)]
     half = q.itemsize == HALF
     rows, width = q.rows, q.width

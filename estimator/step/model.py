@@ -99,15 +99,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor
     x, weight = ops.autocast(x), ops.autocast(weight)
     bias = ops.autocast(bias) if bias is not None else None
     tape = x.tape
+    kept = [tape.save(t) for t, wanted in ((x, weight.needs), (weight, x.needs)) if wanted]
     out = tape.new(x.rows, width, x.itemsize)
     inputs = [x, weight] if bias is None else [x, weight, bias]
     if not any(t.needs for t in inputs):
         return out
-    kept = []
-    if weight.needs:
-        kept.append(tape.save(x))
-    if x.needs:
-        kept.append(tape.save(weight))
     shapes = [(t.rows, t.width, t.itemsize, "gradients" if t.rows == "1" else "") if t.needs else None for t in inputs]
     return tape.attach(out, inputs, kept, lambda g: [tape.new(*shape) if shape else None for shape in shapes])
 

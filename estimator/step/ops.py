@@ -60,12 +60,12 @@ def full(x: Tensor) -> Tensor:
 def mul(x: Tensor, y: Tensor) -> Tensor:
     """``x * y``; ``x`` has the shape of the result, ``y`` may broadcast."""
     tape = x.tape
-    out = tape.like(x, max(x.itemsize, y.itemsize))
-    if not (x.needs or y.needs):
-        return out
-    rows, width, size = shape_of(out)
     need_x, need_y = x.needs, y.needs
     kept = [tape.save(t) for t, wanted in ((x, need_y), (y, need_x)) if wanted]
+    out = tape.like(x, max(x.itemsize, y.itemsize))
+    if not (need_x or need_y):
+        return out
+    rows, width, size = shape_of(out)
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
         gx = tape.new(rows, width, size) if need_x else None
@@ -110,6 +110,7 @@ def power(x: Tensor) -> Tensor:
     """``x.pow(n)``, fp32 under autocast; the backward makes ``x ** (n-1)``, its multiple and the product."""
     x = full(x)
     tape = x.tape
+    kept = [tape.save(x)] if x.needs else []
     out = tape.like(x)
     if not x.needs:
         return out
@@ -122,7 +123,7 @@ def power(x: Tensor) -> Tensor:
         del lower, multiple
         return (result,)
 
-    return tape.attach(out, (x,), [tape.save(x)], backward)
+    return tape.attach(out, (x,), kept, backward)
 
 
 def mean(x: Tensor) -> Tensor:
@@ -153,10 +154,11 @@ def rsqrt(x: Tensor) -> Tensor:
 def keeps_input(x: Tensor) -> Tensor:
     """An elementwise function whose derivative needs its input, in one kernel (SiLU, GELU, sigmoid-like)."""
     tape = x.tape
+    kept = [tape.save(x)] if x.needs else []
     out = tape.like(x)
     if x.needs:
         rows, width, size = shape_of(x)
-        tape.attach(out, (x,), [tape.save(x)], lambda g: (tape.new(rows, width, size),))
+        tape.attach(out, (x,), kept, lambda g: (tape.new(rows, width, size),))
     return out
 
 
@@ -265,14 +267,14 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     weight = full(weight)
     bias = full(bias) if bias is not None else None
     tape = x.tape
+    inputs = [x, weight] if bias is None else [x, weight, bias]
+    needed = any(t.needs for t in inputs)
+    kept = [tape.save(t) for t in inputs] if needed else []
     out = tape.like(x)
     average, deviation = tape.new(x.rows, 1, FULL), tape.new(x.rows, 1, FULL)
-    inputs = [x, weight] if bias is None else [x, weight, bias]
-    if not any(t.needs for t in inputs):
+    if not needed:
         return out
-    kept = [tape.save(t) for t in (x, average, deviation, weight)]
-    if bias is not None:
-        kept.append(tape.save(bias))
+    kept += [tape.save(average), tape.save(deviation)]
     shapes = [(*shape_of(t), t.needs, "gradients" if isinstance(t, Leaf) else "") for t in inputs]
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
@@ -284,12 +286,11 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def embedding(weight: Leaf, rows: Rows, width: int, indices: Tensor) -> Tensor:
     """Rows of an embedding matrix; the backward makes a dense gradient of the whole matrix."""
     tape = weight.tape
+    kept = [tape.save(indices)] if weight.needs else []
     out = tape.new(rows, width, weight.itemsize)
     if weight.needs:
         elements, size = weight.width, weight.itemsize
-        tape.attach(
-            out, (weight,), [tape.save(indices)], lambda g: (tape.new("1", elements, size, "gradients"),)
-        )
+        tape.attach(out, (weight,), kept, lambda g: (tape.new("1", elements, size, "gradients"),))
     return out
 
 
@@ -303,10 +304,10 @@ def matmul(x: Tensor, y: Tensor, rows: Rows, width: int) -> Tensor:
     """Batched matrix product of two activations into ``rows`` x ``width``; keeps both."""
     x, y = autocast(x), autocast(y)
     tape = x.tape
+    kept = [tape.save(t) for t, wanted in ((x, y.needs), (y, x.needs)) if wanted]
     out = tape.new(rows, width, x.itemsize)
     if not (x.needs or y.needs):
         return out
-    kept = [tape.save(t) for t, wanted in ((x, y.needs), (y, x.needs)) if wanted]
     left = shape_of(x) if x.needs else None
     right = shape_of(y) if y.needs else None
 

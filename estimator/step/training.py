@@ -10,12 +10,12 @@ from estimator.step.tape import LONG, Leaf, Tape, Tensor
 
 
 def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]:
-    """A key per layer; layers with one key leave the same segments. The first stands alone."""
+    """A key per layer; layers with one key leave the same segments. The first and the last stand alone."""
     total = len(inventory.layers)
     lowest = total - regime.trainable_layers if regime.trainable == "last" else -1
     keys: list[tuple[int, ...]] = []
     for index, kind in enumerate(inventory.layers):
-        edge = 1 if index == 0 else 2 if index == lowest else 0
+        edge = 1 if index == 0 else 2 if index == total - 1 else 3 if index == lowest else 0
         skipped = regime.checkpointing == "every" and index % regime.every != 0
         keys.append((kind, edge, int(index >= lowest), int(skipped)))
     return keys
