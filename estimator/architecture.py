@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
 
-from estimator.catalogue import families
-from estimator.catalogue.config_reader import TEXT_PARTS, ConfigReader, missing, whole
-from estimator.catalogue.patterns import attention_types, mlp_types
-from estimator.errors import EstimatorError
 
 Role = Literal["linear", "expert", "embedding", "norm", "bias", "conv", "other"]
 
@@ -74,7 +70,10 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """A mixture of experts: widths in elements, counts per token."""
+    """A mixture of experts: widths in elements, counts per token.
+
+    ``latent`` is the width the routed experts work in when it is not the hidden size (Nemotron-3), else 0.
+    """
 
     experts: int
     per_token: int
@@ -84,6 +83,7 @@ class Experts:
     dense_first_layers: int = 0
     every: int = 1
     dense_layers: tuple[int, ...] = ()
+    latent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,34 @@ class StateSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class Vision:
+    """The image tower in front of a language model: a ViT and its projector.
+
+    ``params`` and ``projector_params`` are counts of parameters; ``tokens_per_image`` is what one image of
+    ``image_size`` pixels adds to the row, None where it follows the image's own size.
+    """
+
+    model_type: str
+    hidden: int
+    layers: int
+    heads: int
+    intermediate: int
+    patch: int
+    image_size: int
+    params: int
+    projector_params: int
+    tokens_per_image: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
-    """The facts that decide memory. Dimensions in elements; ``model_type`` is transformers' name."""
+    """The facts that decide memory. Dimensions in elements; ``model_type`` is transformers' name.
+
+    ``layer_types`` and ``mlp_types`` have one word a layer. ``norm_names`` pairs the place of each norm of a layer
+    (pre_attention, post_attention, pre_mlp, post_mlp) with its module name; a parallel block has only the first.
+    ``head_kind`` is what sits on the last layer: lm (a language-model head), mlm (BERT's transform and bias),
+    pooler, or none. ``approximate`` says why a count is not exact, None when it is.
+    """
 
     model_type: str
     hidden: int
@@ -161,12 +187,23 @@ class Architecture:
     kind: str = "decoder"
     extra: tuple[tuple[str, int | float | str | bool | None], ...] = field(default=())
     mlp_types: tuple[str, ...] = ()
-    qk_norm_width: Literal["head", "full"] = "head"
+    norm_names: tuple[tuple[str, str], ...] = ()
+    qk_norm_full: bool = False
     norm_plus_one: bool = False
     norm_first: bool = True
     embedding_norm: bool = False
     embedding_dropout: float = 0.0
     position_offset: int = 0
+    query_gate: bool = False
+    head_bias: bool = False
+    head_kind: Literal["lm", "mlm", "pooler", "none"] = "lm"
+    type_vocab: int = 0
+    decoder_layers: int = 0
+    relative_buckets: int = 0
+    sliding_kv_heads: int | None = None
+    sliding_head_dim: int | None = None
+    value_head_dim: int | None = None
+    vision: "Vision | None" = None
     approximate: str | None = None
 
     @property
@@ -174,109 +211,20 @@ class Architecture:
         """Elements of one token's keys (or values) in one full-attention layer."""
         return self.kv_heads * self.head_dim
 
+    def kv_shape(self, kind: str) -> tuple[int, int]:
+        """Key/value heads and their width in a layer of ``kind``: windowed layers may differ from full ones."""
+        if kind != "sliding":
+            return self.kv_heads, self.head_dim
+        return self.sliding_kv_heads or self.kv_heads, self.sliding_head_dim or self.head_dim
+
 
 def from_config(config: dict[str, Any]) -> Architecture:
     """The architecture that a Hugging Face ``config.json`` describes.
 
-    What the config leaves out takes the class default of transformers 5.24.0; a missing dimension is an error that
-    names its key. Nested text configs are read through.
+    What the config leaves out takes the class default of transformers 5.24.0; a missing dimension is an
+    ``EstimatorError`` that names its key. Nested text configs are read through.
     """
-    text, model_type = text_part(config)
-    family = families.family(model_type)
-    if family is None:
-        raise unknown_type(model_type)
-    return _architecture(ConfigReader(text, model_type, nested=text is not config), family)
+    # Imported late: the reader builds the dataclasses above.
+    from estimator.catalogue.config import read
 
-
-def text_part(config: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The language model's part of a config, and its model type."""
-    for part in TEXT_PARTS:
-        inner = config.get(part)
-        if isinstance(inner, dict):
-            return inner, str(inner.get("model_type") or config.get("model_type"))
-    model_type = config.get("model_type")
-    if not isinstance(model_type, str) or not model_type:
-        raise missing("?", "model_type")
-    return config, model_type
-
-
-def unknown_type(model_type: str) -> EstimatorError:
-    """The refusal for a model type whose layers are not described."""
-    return EstimatorError(
-        f"model_type {model_type[:60]!r} is not known here; known are {', '.join(families.known_types()[:8])} and others",
-        f"尚不支持 model_type {model_type[:60]!r}",
-        field="model",
-    )
-
-
-def _architecture(reader: ConfigReader, family: dict[str, Any]) -> Architecture:
-    hidden, layers = reader.count("hidden_size"), reader.count("num_hidden_layers")
-    heads = reader.count("num_attention_heads")
-    flags = {name: reader.flag(rule) for name, rule in family.get("flags", {}).items()}
-    qk_norm = flags.pop("qk_norm", None)
-    return Architecture(
-        model_type=reader.model_type,
-        hidden=hidden,
-        layers=layers,
-        heads=heads,
-        kv_heads=reader.optional("num_key_value_heads") or heads,
-        head_dim=reader.optional("head_dim") or hidden // max(heads, 1),
-        intermediate=_intermediate(reader, hidden),
-        vocab=reader.count("vocab_size"),
-        max_positions=reader.optional("max_position_embeddings") or 0,
-        tied=bool(reader.get("tie_word_embeddings", True)),
-        gated_mlp=family["mlp"] != "plain",
-        activation=flags.pop("activation", None) or reader.get("hidden_act", "silu"),
-        qk_norm=bool(qk_norm),
-        qk_norm_width="full" if qk_norm == "full" else "head",
-        layer_types=attention_types(reader, family, layers),
-        mlp_types=mlp_types(reader, family, layers),
-        sliding_window=reader.optional("sliding_window"),
-        embedding_dim=reader.optional("word_embed_proj_dim"),
-        dropout=reader.number("dropout"),
-        attention_dropout=reader.number("attention_dropout"),
-        embedding_dropout=reader.number("embedding_dropout"),
-        logit_softcap=reader.get("final_logit_softcapping"),
-        attention_softcap=reader.get("attn_logit_softcapping"),
-        rotary_fraction=float(reader.get("partial_rotary_factor") or reader.get("rotary_pct") or 1.0),
-        experts=_experts(reader, family),
-        latent=_latent(reader, family),
-        default_dtype=reader.given("dtype"),
-        **{name: value for name, value in flags.items() if value is not None},
-    )
-
-
-def _intermediate(reader: ConfigReader, hidden: int) -> int:
-    stated = reader.given("intermediate_size")
-    if stated is None and "intermediate_size" in reader.defaults and not reader.get("num_experts"):
-        return reader.count("intermediate_size")
-    return whole("intermediate_size", stated or reader.get("intermediate_size") or 4 * hidden)
-
-
-def _experts(reader: ConfigReader, family: dict[str, Any]) -> Experts | None:
-    if family["mlp"] != "moe" or not reader.get("num_experts"):
-        return None
-    width = reader.optional("moe_intermediate_size") or reader.count("intermediate_size")
-    shared = reader.optional("shared_expert_intermediate_size")
-    if shared is None:
-        shared = (reader.optional("num_shared_experts") or 0) * width
-    return Experts(
-        experts=reader.count("num_experts"),
-        per_token=reader.count("num_experts_per_tok"),
-        width=width,
-        shared_width=shared,
-        shared_gate=bool(family.get("shared_gate")),
-        dense_first_layers=reader.optional("first_k_dense_replace") or 0,
-    )
-
-
-def _latent(reader: ConfigReader, family: dict[str, Any]) -> LatentAttention | None:
-    if family["attention"] != "latent":
-        return None
-    return LatentAttention(
-        q_rank=reader.optional("q_lora_rank"),
-        kv_rank=reader.count("kv_lora_rank"),
-        nope_dim=reader.count("qk_nope_head_dim"),
-        rope_dim=reader.count("qk_rope_head_dim"),
-        value_dim=reader.count("v_head_dim"),
-    )
+    return read(config)

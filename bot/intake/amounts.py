@@ -25,6 +25,8 @@ def _read_hours(sheet: Sheet, start: int) -> bool:
     rest = quantities.signed(sheet.tokens, end)
     if rest and rest.end < len(sheet.tokens) and sheet.tokens[rest.end].text in MINUTES:
         hours, end = hours + rest.value / 60, rest.end + 1
+    elif rest and sheet.tokens[end].glued:
+        return False
     sheet.read("hours", hours, start, end, "a stretch of time")
     return True
 

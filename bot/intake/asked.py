@@ -30,7 +30,7 @@ class Asked:
 
 def asked_in(sheet: Sheet) -> Asked:
     """The question of a message whose fields have been read."""
-    cues = _question_cues(sheet)
+    cues = sheet.questions
     return Asked(
         question=_question(sheet, cues),
         marked="?" in sheet.text or bool(cues),
@@ -41,9 +41,13 @@ def asked_in(sheet: Sheet) -> Asked:
     )
 
 
-def _question_cues(sheet: Sheet) -> set[str]:
-    words = (sheet.phrase(index, "question") for index in range(len(sheet.tokens)))
-    return {word.value for word in words if word}
+def read_questions(sheet: Sheet) -> None:
+    """Note what is asked; the words stay free, for "training time" asks something and names a task too."""
+    for index in sheet.free_starts():
+        if word := sheet.phrase(index, "question"):
+            sheet.questions.add(word.value)
+        cue = sheet.phrase(index, "cue")
+        sheet.against = sheet.against or (cue is not None and cue.value == "against")
 
 
 def _question(sheet: Sheet, cues: set[str]) -> str | None:
@@ -59,10 +63,8 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
 
 def _alternatives(sheet: Sheet) -> bool:
     """Whether two of something stand against each other."""
-    words = (sheet.phrase(index, "cue") for index in range(len(sheet.tokens)))
-    against = any(word is not None and word.value == "against" for word in words)
     several = any(len(sheet.values(name)) > 1 for name in ("hardware", "model", "method", "micro_batch", "seq_len", "weight_format"))
-    return against and several
+    return sheet.against and several
 
 
 def is_ours(sheet: Sheet, asked: Asked, in_conversation: bool) -> bool:

@@ -115,8 +115,9 @@ def named_models(sheet: Sheet) -> list[str]:
         return names or [text for _, text in sizes]
     members = [_of_family(names[0], value, text) for value, text in sizes]
     own = [] if _is_family(names[0]) or _is_another_size(names[0], sizes) else names
-    known = [name for name in members if name] if own else [name or text for name, (_, text) in zip(members, sizes, strict=True)]
-    return list(dict.fromkeys(own + known))
+    if own:
+        return list(dict.fromkeys(own + [name for name in members if name]))
+    return [name or f"{names[0]}-{text}" for name, (_, text) in zip(members, sizes, strict=True)]
 
 
 def _is_family(name: str) -> bool:
@@ -134,7 +135,7 @@ def _is_another_size(name: str, sizes: list[tuple[float, str]]) -> bool:
 def _of_family(name: str, size: float, text: str) -> str | None:
     """The family's member of that size, under the name or its stem."""
     stem = _stem(name)
-    for candidate in (f"{name}-{text}", f"{stem}-{text}", f"{name}{text}"):
+    for candidate in (f"{name}-{text}", f"{stem}-{text}", name):
         known = model_named(candidate)
         if known and not known.size and _is_near(known, size):
             return candidate

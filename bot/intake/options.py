@@ -20,9 +20,9 @@ def options_in(sheet: Sheet) -> list[Option]:
     """Every ``key:value`` whose key the lexicon knows; a value ends at the next key or at the end of the line."""
     keys = _keys_in(sheet)
     found = []
-    for key, following in zip(keys, [*keys[1:], None], strict=True):
+    for number, key in enumerate(keys, 1):
         start = key.end + 1
-        end = _line_end(sheet, start, following.start if following else len(sheet.tokens))
+        end = _line_end(sheet, start, keys[number].start if number < len(keys) else len(sheet.tokens))
         if start < end:
             found.append(Option(key.value, sheet.words(start, end), start, end))
     return found

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
-from bot.intake.names import model_named
+from bot.intake.names import card_named, model_named
 from bot.intake.quantities import billions
 from bot.intake.sheet import Sheet
 from bot.intake.tokens import tokenize
@@ -14,8 +14,11 @@ Fields = dict[str, Any]
 
 MOST_RUNS = 8
 TRAINING_METHODS = ("full", "lora", "qlora")
+SAME_CARD = 0.05
+"""Stated and marketed memory this close mean one card: an H20 of 96 or 98 GB."""
 FOUR_BIT = ("nf4", "nf4-dq", "fp4")
 SERVERS = ("vllm", "sglang", "tgi")
+OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_accum", "micro_batch", "epochs")
 PLAIN = ("stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine", "grad_accum",
          "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs")  # fmt: skip
 SHARDING: dict[str, Fields] = {
@@ -106,10 +109,10 @@ def _hardware_fields(hardware: Hardware) -> Fields:
 
 
 def _card_name(hardware: Hardware) -> str:
-    """The card as the message has it, with the stated memory when there is a variant with just that."""
-    stated, card = hardware.memory_gb, hardware.card
-    if stated and card and abs(card.memory_gb / stated - 1) < 0.05:
-        return f"{hardware.gpu} {stated:g}GB"
+    """The card as the message has it, with the stated memory where the name alone means another variant."""
+    usual = card_named(str(hardware.gpu))
+    if hardware.memory_gb and usual and abs(usual.memory_gb / hardware.memory_gb - 1) > SAME_CARD:
+        return f"{hardware.gpu} {hardware.memory_gb:g}GB"
     return str(hardware.gpu)
 
 
@@ -141,7 +144,7 @@ def _settle_task(run: Fields, running: bool) -> None:
         return
     if run.get("engine") in SERVERS:
         run["task"] = "serve"
-    elif run.get("method") or run.get("stage") or run.get("optimizer") or run.get("gradient_checkpointing"):
+    elif any(run.get(name) for name in OF_TRAINING):
         run["task"] = "train"
     elif run.get("engine") or run.get("new_tokens") or _is_file_format(run) or (running and _is_chat_model(run)):
         run["task"] = "infer"

@@ -28,6 +28,8 @@ class Sheet:
     taken: list[bool]
     readings: list[Reading] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
+    questions: set[str] = field(default_factory=set)
+    against: bool = False
 
     @classmethod
     def of(cls, message: str) -> "Sheet":

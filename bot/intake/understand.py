@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from bot.intake.amounts import read_amounts
-from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours
+from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
 from bot.intake.fields import read_bare_lengths, read_fields, read_other_memory, read_parallel_sizes
 from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
@@ -11,8 +11,15 @@ from bot.intake.models import read_models
 from bot.intake.options import unread_options
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.sheet import Reading, Sheet
+from bot.intake.typos import read_typos
 
-NEEDS_NO_MODEL = frozenset({"help", "price"})
+STAND_INS: dict[str, tuple[str, ...]] = {
+    "compare": ("7b",),
+    "explain": ("7b",),
+    "max_model": ("0.5b", "1.5b", "3b", "7b", "14b", "32b", "72b"),
+}
+"""The models shown where the question is understood without one."""
+
 MOST_HISTORY = 10
 
 
@@ -48,7 +55,9 @@ def read_sheet(text: str) -> Sheet:
     read_other_memory(sheet)
     read_models(sheet)
     read_hardware(sheet)
+    read_questions(sheet)
     read_fields(sheet)
+    read_typos(sheet)
     read_bare_lengths(sheet)
     return sheet
 
@@ -67,12 +76,13 @@ def _understand_one(text: str, previous: Question | None) -> Question:
 
 
 def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Question | None) -> Question:
-    runs, missing = with_open_readings(spoken)
-    missing += [name for name in ("model", "gpu") if not all(run.get(name) for run in spoken)]
     question = asked.question or _usual_question(spoken, previous)
+    lacking = [name for name in ("model", "gpu") if not all(run.get(name) for run in spoken)]
+    runs, missing = with_open_readings(_with_stand_ins(spoken, question))
+    missing += lacking
     if question in ("time", "cost") and not any(sheet.values(name) for name in AMOUNTS):
         missing.append("samples")
-    stuck = sheet.invalid or "samples" in missing or ("model" in missing and question not in NEEDS_NO_MODEL)
+    stuck = sheet.invalid or "samples" in missing or not all(run.get("model") for run in runs)
     return Question(
         reply="clarify" if stuck else "answer",
         question=question,
@@ -83,6 +93,16 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
         unknown={option.field: option.value for option in unread_options(sheet)},
         readings=sheet.readings,
     )
+
+
+def _with_stand_ins(spoken: list[Fields], question: str) -> list[Fields]:
+    """Runs without a model get the usual ones for a question that makes sense without."""
+    names = STAND_INS.get(question, ())
+    if not names or any(run.get("model") for run in spoken):
+        return spoken
+    if question == "max_model":
+        return [settled({"task": "train", "method": "lora", **run, "model": name}, False) for run in spoken[:1] for name in names]
+    return [{**run, "model": name} for name in names for run in spoken]
 
 
 def _usual_question(spoken: list[Fields], previous: Question | None) -> str:

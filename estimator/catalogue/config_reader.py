@@ -5,8 +5,6 @@ from typing import Any
 from estimator.catalogue import families
 from estimator.errors import EstimatorError
 
-TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config", "text_model_config")
-
 
 class ConfigReader:
     """A config with its class's spellings and defaults behind one ``get``."""
@@ -19,10 +17,8 @@ class ConfigReader:
 
     def given(self, key: str) -> Any:
         """The value that the config itself states for a canonical key, else None."""
-        for spelling in families.spellings().get(key, (key,)):
-            if self.config.get(spelling) is not None:
-                return self.config[spelling]
-        return None
+        found = (_at(self.config, spelling) for spelling in families.spellings().get(key, (key,)))
+        return next((value for value in found if value is not None), None)
 
     def states(self, key: str) -> bool:
         """Whether the config mentions the key, be it as null."""
@@ -62,6 +58,15 @@ class ConfigReader:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wrong(key, value, "a number")
         return float(value)
+
+
+def _at(config: dict[str, Any], path: str) -> Any:
+    """The value at a dotted path, None where there is none."""
+    if "." not in path:
+        return config.get(path)
+    outer, inner = path.split(".", 1)
+    part = config.get(outer)
+    return _at(part, inner) if isinstance(part, dict) else None
 
 
 MAX_COUNT = 10**8

@@ -6,6 +6,7 @@
 
 import json
 from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -55,9 +56,20 @@ def family(model_type: str) -> Row | None:
     return _merged(parent, own) if parent else own
 
 
+def text_type(model_type: str) -> str:
+    """The type of the language model inside a multimodal one, or the type itself."""
+    outer = _family_rows().get(model_type, {})
+    return str(outer.get("text", model_type))
+
+
+def nearest_types(model_type: str) -> list[str]:
+    """Up to five described types that are spelled like ``model_type``."""
+    return get_close_matches(model_type[:60].lower(), known_types(), n=5, cutoff=0.3) or ["llama", "qwen3", "mistral"]
+
+
 def _merged(parent: Row, own: Row) -> Row:
     merged = {**parent, **own}
-    for part in ("flags", "names"):
+    for part in ("flags", "names", "dims"):
         merged[part] = {**parent.get(part, {}), **own.get(part, {})}
     return merged
 

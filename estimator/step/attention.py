@@ -7,7 +7,7 @@ temporaries inside the kernels from flash_api.cpp and attention_backward.cu (PyT
 from collections.abc import Sequence
 
 from estimator.step import ops
-from estimator.step.tape import BOOL, FULL, HALF, LONG, Tensor
+from estimator.step.tape import BOOL, FULL, HALF, LONG, Rows, Tensor
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -94,24 +94,57 @@ def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None) 
 def math_attention(
     q: Tensor, k: Tensor, v: Tensor, heads: int, groups: int, mask: Tensor | None, dropout: float
 ) -> Tensor:
-    """The written-out path of SDPA, in fp32."""
+    """The written-out path of SDPA, in fp32; it makes the causal mask by itself. Its result is copied to token order."""
     itemsize = q.itemsize
     q, k, v = ops.cast(q, FULL), ops.cast(k, FULL), ops.cast(v, FULL)
     q = ops.scale(q)
+    mask = _causal_additive(q) if mask is None else mask
     k, v = ops.repeat(k, groups), ops.repeat(v, groups)
     scores = ops.matmul(q, ops.scale(k), scores_rows(q), heads)
-    weights = ops.dropout(ops.softmax(scores), dropout)
+    weights = ops.dropout(safe_softmax(scores), dropout)
     del scores
-    return ops.cast(ops.matmul(weights, v, q.rows, v.width), itemsize)
+    out = ops.cast(ops.matmul(weights, v, q.rows, v.width), itemsize)
+    del mask
+    return ops.copy(out)
+
+
+def _causal_additive(q: Tensor) -> Tensor:
+    """Ones, their lower triangle, its negation, and from that zeros and minus infinity."""
+    tape = q.tape
+    ones = tape.new("ss", 1, BOOL)
+    lower = tape.like(ones)
+    del ones
+    inverted = tape.like(lower)
+    out = tape.like(lower, q.itemsize)
+    del inverted
+    return out
+
+
+def safe_softmax(scores: Tensor) -> Tensor:
+    """``_safe_softmax``: a softmax that looks for rows without a finite score while both tensors are alive."""
+    out = ops.keeps_output(scores)
+    inside = [scores.tape.like(scores), scores.tape.like(scores, BOOL)]
+    del inside
+    return out
 
 
 def additive(mask: Tensor | None, itemsize: int) -> Tensor | None:
-    """A boolean mask as SDPA hands it to a kernel: a tensor of the queries' type, made for every layer."""
+    """A boolean mask as SDPA hands it to a kernel: a tensor of the queries' type, made for every layer.
+
+    The memory-efficient kernel wants rows of a multiple of 8: other lengths are padded into one more copy.
+    """
     if mask is None or mask.itemsize != BOOL:
         return mask
-    inverted = mask.tape.like(mask)
-    out = mask.tape.like(mask, itemsize)
-    del inverted
+    tape = mask.tape
+    dense: Rows = "bss" if mask.rows == "ss" else mask.rows
+    if dense != "bss":
+        inverted = tape.new(dense, 1, BOOL)
+        return tape.new(dense, 1, itemsize)
+    inverted = tape.new(("unaligned", dense), 1, BOOL)
+    raw = tape.new(("unaligned", dense), 1, itemsize)
+    inverted = tape.new(("aligned", dense), 1, BOOL)
+    out = tape.new("bss8", 1, itemsize)
+    del inverted, raw
     return out
 
 

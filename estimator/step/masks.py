@@ -1,17 +1,56 @@
 """Attention masks as transformers 5.24 makes them (masking_utils.py): none where the kernel knows "causal" itself."""
 
 from estimator.step.model import Model
-from estimator.step.tape import BOOL, Tensor
+from estimator.step.tape import BOOL, LONG, Tensor
+
+
+def given_mask(model: Model) -> Tensor | None:
+    """The 4-d boolean mask that a collator hands in; it lives as long as the batch."""
+    return model.tape.new("bss", 1, BOOL) if model.regime.mask == "4d" else None
+
+
+def positions(model: Model) -> Tensor:
+    """Position ids: ``arange(length) + 0``, one row for the whole batch."""
+    counted = model.tape.new("s", 1, LONG)
+    ids = model.tape.like(counted)
+    del counted
+    return ids
 
 
 def causal_mask(model: Model, hidden: Tensor) -> Tensor | None:
     """The mask that full-attention layers get: additive for eager attention, boolean or none for SDPA."""
-    tape, regime = model.tape, model.regime
-    if regime.attention == "eager":
-        allowed = tape.new("ss", 1, BOOL)
-        mask = tape.new("bss", 1, hidden.itemsize)
-        del allowed
-        return mask
-    if regime.attention.startswith("flash"):
-        return None
-    return tape.new("bss", 1, BOOL) if regime.mask == "4d" else None
+    if model.given_mask is not None or model.regime.attention.startswith("flash"):
+        return model.given_mask
+    if model.regime.attention == "eager":
+        return _additive(model, hidden, 1)
+    return None
+
+
+def sliding_mask(model: Model, hidden: Tensor) -> Tensor | None:
+    """The mask of layers with a window: SDPA needs one as soon as the length reaches the window."""
+    if model.given_mask is not None or model.regime.attention.startswith("flash"):
+        return model.given_mask
+    if model.regime.attention == "eager":
+        return _additive(model, hidden, 2)
+    return _allowed(model, 2) if model.regime.windowed else None
+
+
+def _allowed(model: Model, conditions: int) -> Tensor:
+    """The boolean mask of one sequence: comparisons of positions; several are joined by "and" one after the other."""
+    tape = model.tape
+    if conditions == 1:
+        return tape.new("ss", 1, BOOL)
+    result = tape.new("1", 1, BOOL)
+    for _ in range(conditions):
+        condition = tape.new("ss", 1, BOOL)
+        result = tape.like(condition)
+        del condition
+    return result
+
+
+def _additive(model: Model, hidden: Tensor, conditions: int) -> Tensor:
+    """The mask that written-out attention adds: zeros and minimums, for every sequence of the batch."""
+    allowed = _allowed(model, conditions)
+    mask = model.tape.new("bss", 1, hidden.itemsize)
+    del allowed
+    return mask

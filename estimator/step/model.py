@@ -78,7 +78,6 @@ class Layer:
         h = ops.cast(x, FULL)
         variance = ops.mean(ops.power(h))
         h = ops.mul(h, ops.rsqrt(ops.shift(variance)))
-        del variance
         return ops.mul(ops.cast(h, itemsize), self.weight(f"{name}.weight"))
 
     def layer_norm(self, x: Tensor, name: str) -> Tensor:
@@ -122,6 +121,7 @@ class Model:
         self.inventory = inventory
         self.regime = regime
         self.layers: list[Layer] = []
+        self.given_mask: Tensor | None = None
         everything = regime.trainable == "all"
         stem, top = _short_names(inventory.stem), _short_names(inventory.top)
         self.stem_name = stem[0].name

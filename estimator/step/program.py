@@ -42,6 +42,7 @@ def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
         "Tm": b * (s - 1),
         "ss": s * s,
         "bss": b * s * s,
+        "bss8": b * s * -(-s // 8) * 8,
         "s128": b * -(-s // 128) * 128,
         "s32": b * -(-s // 32) * 32,
         "K": b * total,
@@ -56,6 +57,8 @@ def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
 
 
 def _special(kind: Rows, known: dict[Rows, int]) -> int:
+    if kind[0] in ("aligned", "unaligned"):
+        return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0
     if kind[0] == "min":
         return min(known[kind[1]], kind[2])
     if kind[0] == "liger":

@@ -3,10 +3,11 @@
 from estimator.architecture import Architecture, Inventory
 from estimator.step.families import family_of
 from estimator.step.losses import LOSSES
+from estimator.step.masks import given_mask
 from estimator.step.model import Model
 from estimator.step.program import Program, Segment
 from estimator.step.regime import Regime
-from estimator.step.tape import LONG, Leaf, Tape, Tensor
+from estimator.step.tape import FULL, HALF, LONG, Leaf, Tape, Tensor
 
 
 def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]:
@@ -36,17 +37,27 @@ def trace_training(arch: Architecture, inventory: Inventory, regime: Regime) -> 
 def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.mark("forward")
     ids, labels = tape.new("T", 1, LONG), tape.new("T", 1, LONG)
+    model.given_mask = given_mask(model)
     loss, logits = _forward(tape, model, order, ids, labels)
     if not model.regime.outputs_kept:
         logits = None
     tape.end_autocast()
     del ids, labels
+    model.given_mask = None
     tape.item = "other"
     tape.segment = len(order) + 1
     tape.mark("backward")
     tape.backward(loss)
     tape.mark("end")
     del loss, logits, model
+
+
+def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
+    """A loop that keeps its outputs holds the last step's until this step's replace them."""
+    if not model.regime.outputs_kept or model.regime.loss != "standard":
+        return None
+    half = model.regime.autocast or model.regime.itemsize == HALF
+    return tape.new("T", model.arch.vocab, HALF if half else FULL, "logits_loss")
 
 
 def _forward(
@@ -56,6 +67,7 @@ def _forward(
     hidden = family.stem(model, ids)
     if regime.adapter is not None and regime.checkpointing != "none" and not hidden.needs:
         hidden = _wants_gradient(hidden)
+    embedded = hidden
     around = family.shared(model, hidden)
     for position, index in enumerate(order):
         tape.segment = position + 1
@@ -64,6 +76,7 @@ def _forward(
     tape.segment = len(order) + 1
     tape.mark("forward")
     hidden = family.top(model, hidden)
+    del around, embedded
     tape.mark("loss")
     tape.item = "logits_loss"
     return LOSSES[regime.loss](model, hidden, labels)

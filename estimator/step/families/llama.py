@@ -2,16 +2,16 @@
 
 from estimator.step import ops
 from estimator.step.attention import eager, rotate, sdpa
-from estimator.step.masks import causal_mask
+from estimator.step.masks import causal_mask, positions
 from estimator.step.model import Layer, Model
 from estimator.step.tape import FULL, Tensor
 
 
 class Shared:
-    """What all layers read: rotary tables and masks."""
+    """What all layers read: position ids, rotary tables and masks."""
 
-    def __init__(self, cos: Tensor, sin: Tensor, mask: Tensor | None) -> None:
-        self.cos, self.sin, self.mask = cos, sin, mask
+    def __init__(self, ids: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> None:
+        self.ids, self.cos, self.sin, self.mask = ids, cos, sin, mask
 
 
 def rotary(model: Model, hidden: Tensor) -> tuple[Tensor, Tensor]:
@@ -32,9 +32,10 @@ def stem(model: Model, ids: Tensor) -> Tensor:
 
 def shared(model: Model, hidden: Tensor) -> Shared:
     """Tables and masks, made once per forward."""
+    ids = positions(model)
     mask = causal_mask(model, hidden)
     cos, sin = rotary(model, hidden)
-    return Shared(cos, sin, mask)
+    return Shared(ids, cos, sin, mask)
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:

@@ -1,0 +1,53 @@
+"""The shape of a reply, as every surface gets it."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from estimator.schema import Estimate
+
+Reply = Literal["answer", "clarify", "ignore", "refuse"]
+
+
+class Figure(BaseModel):
+    """A number of the text that a tool produced, with the path in the Answer that it was taken from."""
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+    value: float
+    unit: str
+    source: str = Field(alias="from")
+
+
+class ReadingShown(BaseModel):
+    """What was read from which words, and why."""
+
+    field: str
+    value: Any
+    text: str
+    why: str
+
+
+class Alternative(BaseModel):
+    """The same run with one assumption changed."""
+
+    change: dict[str, Any]
+    estimate: Estimate
+
+
+class Answer(BaseModel):
+    """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them."""
+
+    id: Any = None
+    lang: Literal["en", "zh"] = "en"
+    reply: Reply = "answer"
+    question: str = "other"
+    runs: list[dict[str, Any]] = []
+    missing: list[str] = []
+    invalid: list[str] = []
+    estimates: list[Estimate] = []
+    alternatives: list[Alternative] = []
+    diagnosis: None = None
+    readings: list[ReadingShown] = []
+    text: str = ""
+    numbers: list[Figure] = []

@@ -1,0 +1,212 @@
+"""The parts of an answer that are rows and names rather than sentences."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from bot.answer import Alternative, Answer
+from bot.answers.ledger import Ledger
+from bot.answers.quote import quoted
+from bot.texts import name_of
+from estimator.schema import Assumption, Block, Estimate
+
+_SIZE = re.compile(r"([\d.]+)\s*gi?b?", re.IGNORECASE)
+SMALLEST_SHOWN = 5 * 2**20
+"""Blocks below this many bytes would read 0.00 GiB."""
+
+ROOM = 0.25
+"""A run fits "with room" when this share of the card is left even at the high end."""
+
+WEIGHTY = ("seq_len", "micro_batch", "context_len", "new_tokens", "concurrency", "precision", "framework", "loss",
+           "gradient_checkpointing", "optimizer", "attention", "adapter", "engine", "weight_format", "parallel", "stage")  # fmt: skip
+"""Assumptions that are told in a short answer; --explain tells all."""
+
+
+class Describer:
+    """Rows and names of one answer in its language."""
+
+    def __init__(self, answer: Answer, ledger: Ledger) -> None:
+        self.answer, self.ledger, self.lang = answer, ledger, answer.lang
+
+    def model(self, index: int) -> str:
+        """The model's own name; what was typed is added where it names another thing."""
+        run = self._run(index)
+        typed, hub_id = run.get("model"), run.get("resolved_model")
+        if not isinstance(typed, str):
+            return "config.json"
+        return quoted(hub_id.split("/")[-1]) if hub_id else quoted(typed)
+
+    def stands_in_for(self, index: int) -> str:
+        """The bare size that the model stands in for, if it does."""
+        typed = self._run(index).get("model")
+        hub_id = self._run(index).get("resolved_model")
+        bare = isinstance(typed, str) and hub_id and typed[:1].isdigit() and typed.strip().lower().endswith(("b", "m"))
+        return quoted(typed) if bare else ""
+
+    def way(self, index: int) -> str:
+        """Method and precision, or the task where nothing is trained."""
+        run = self._filled(index)
+        method = run.get("method")
+        if run.get("task") in ("infer", "serve"):
+            parts = [name_of(self.lang, "task", run["task"]), run.get("weight_format") or run.get("precision") or ""]
+        else:
+            rank = (run.get("adapter") or {}).get("rank") if method in ("lora", "dora", "qlora") else None
+            stage = str(run.get("stage") or "").upper()
+            parts = [
+                stage if stage in ("DPO", "PPO", "GRPO", "KTO", "ORPO", "SIMPO") else "",
+                name_of(self.lang, "method", method or "") + (f" r{rank}" if rank else ""),
+                (run.get("weight_format") or "") if method != "qlora" else "",
+                run.get("precision") or "",
+            ]
+        return " ".join(quoted(part) for part in parts if part)
+
+    def cards(self, index: int) -> str:
+        """How many of which card; empty when none is asked about."""
+        run = self._run(index)
+        gpu, count = run.get("gpu"), run.get("gpu_count") or 1
+        if not gpu:
+            return ""
+        name = ", ".join(self._card(one) for one in gpu) if isinstance(gpu, list) else self._card(gpu)
+        return f"{count} x {name}" if count > 1 else name
+
+    def _card(self, name: str) -> str:
+        """The card as named; a bare size is told as a size."""
+        size = _SIZE.fullmatch(name.strip())
+        return name_of(self.lang, "sign", "sized_card").format(size=size[1]) if size else quoted(name)
+
+    def roomy(self, index: int) -> bool:
+        """Whether plenty is left on the card."""
+        found = self.answer.estimates[index]
+        high, usable = found.per_gpu and found.per_gpu.device_peak.high, found.fit.usable
+        return bool(high and usable and high <= (1 - ROOM) * usable)
+
+    def breakdown(self, index: int, everything: bool = False) -> list[list[str]]:
+        """What lives at the peak: item, size, and the reason in figures."""
+        blocks = self.answer.estimates[index].per_gpu.at_peak  # type: ignore[union-attr]
+        path = f"estimates[{index}].per_gpu.at_peak"
+        shown = [(number, block) for number, block in enumerate(blocks) if everything or block.bytes >= SMALLEST_SHOWN]
+        return [self._block_row(f"{path}[{number}]", block) for number, block in shown]
+
+    def _block_row(self, path: str, block: Block) -> list[str]:
+        reason = "why_zh" if self.lang == "zh" and block.why_zh else "why"
+        return [name_of(self.lang, "item", block.item), self.ledger.gib(f"{path}.bytes"), self.ledger.words(f"{path}.{reason}")]
+
+    def assumed(self, index: int, fields: Collection[str] = WEIGHTY) -> list[str]:
+        """What was not given, with its source; values of one source share a line."""
+        groups: dict[str, list[str]] = {}
+        for number, one in enumerate(self.answer.estimates[index].assumptions):
+            if one.field in fields and one.field in WEIGHTY:
+                path = f"estimates[{index}].assumptions[{number}]"
+                groups.setdefault(self._reason(path, one), []).append(self._value(path, one))
+        comma, colon = name_of(self.lang, "sign", "comma"), name_of(self.lang, "sign", "colon")
+        return [comma.join(values) + (colon + reason if reason else "") for reason, values in groups.items()]
+
+    def _reason(self, path: str, one: Assumption) -> str:
+        return self.ledger.words(f"{path}.why_zh" if self.lang == "zh" and one.why_zh else f"{path}.why")
+
+    def _value(self, path: str, one: Assumption) -> str:
+        name = name_of(self.lang, "field", one.field)
+        if isinstance(one.value, int) and not isinstance(one.value, bool):
+            return f"{name} {self.ledger.count(f'{path}.value')}"
+        return f"{name} {quoted(_plainly(one.value))}"
+
+    def every_assumption(self, index: int) -> list[list[str]]:
+        """A row for every value that was not given."""
+        rows = []
+        for number, one in enumerate(self.answer.estimates[index].assumptions):
+            path = f"estimates[{index}].assumptions[{number}]"
+            rows.append([one.field, quoted(_plainly(one.value)), self._reason(path, one)])
+        return rows
+
+    def phases(self, index: int) -> list[list[str]]:
+        """The peak of each phase of the step."""
+        path = f"estimates[{index}].per_gpu.phases"
+        phases = self.answer.estimates[index].per_gpu.phases  # type: ignore[union-attr]
+        return [
+            [name_of(self.lang, "phase", one.phase), self.ledger.gib(f"{path}[{number}].allocated_peak")]
+            for number, one in enumerate(phases)
+        ]
+
+    def counters(self, index: int, names: list[str]) -> list[list[str]]:
+        """What the three counters of a card would show."""
+        path = f"estimates[{index}].per_gpu"
+        spans = ["interval.low", "allocated_peak", "interval.high"]
+        spans += [f"{counter}.{end}" for counter in ("reserved_peak", "device_peak") for end in ("low", "expected", "high")]
+        cells = [self.ledger.gib(f"{path}.{span}") for span in spans]
+        return [[name, *cells[3 * number : 3 * number + 3]] for number, name in enumerate(names)]
+
+    def notes(self, index: int) -> list[str]:
+        """What the estimator has to say besides."""
+        notes = self.answer.estimates[index].notes
+        return [self._reason(f"estimates[{index}].notes[{number}]", one) for number, one in enumerate(notes)]
+
+    def label(self, index: int) -> str:
+        """What tells this run from the others."""
+        differing = [name for name in ("model", "way", "cards", "shape") if len({getattr(self, name)(i) for i in self._all()}) > 1]
+        parts = [getattr(self, name)(index) for name in differing or ["way"]]
+        return " · ".join(part for part in parts if part)
+
+    def common(self) -> str:
+        """What all runs share."""
+        shared = [name for name in ("model", "way", "cards", "shape") if len({getattr(self, name)(i) for i in self._all()}) == 1]
+        return " · ".join(part for part in (getattr(self, name)(0) for name in shared) if part)
+
+    def shape(self, index: int) -> str:
+        """Batch and length as given."""
+        run = self._run(index)
+        given = [(name, run.get(name)) for name in ("micro_batch", "seq_len", "context_len", "weight_format") if run.get(name)]
+        named = [f"{name_of(self.lang, 'field', name)} {value:,}" for name, value in given if isinstance(value, int)]
+        return name_of(self.lang, "sign", "comma").join(named)
+
+    def comparison(self) -> list[list[str]]:
+        """A row for every run: what it is, its peak, what the card shows, and the verdict."""
+        return [self._comparison_row(index) for index in self._all()]
+
+    def _comparison_row(self, index: int) -> list[str]:
+        found, path = self.answer.estimates[index], f"estimates[{index}]"
+        if found.per_gpu is None:
+            return [self.label(index), "-", "-", self.problem(found)]
+        device = f"{path}.per_gpu.device_peak"
+        return [
+            self.label(index),
+            self.ledger.gib(f"{path}.per_gpu.allocated_peak"),
+            f"{self.ledger.gib(f'{device}.low', '')}-{self.ledger.gib(f'{device}.high')}",
+            name_of(self.lang, "verdict", found.fit.verdict or "none"),
+        ]
+
+    def shared_assumptions(self) -> list[str]:
+        """Assumptions that are the same in every run that could be estimated."""
+        answered = [index for index in self._all() if self.answer.estimates[index].per_gpu]
+        kept = [[(one.field, str(one.value)) for one in self.answer.estimates[index].assumptions] for index in answered]
+        shared = frozenset(kept[0]).intersection(*kept) if kept else frozenset()
+        return self.assumed(answered[0], fields=frozenset(name for name, _ in shared)) if kept else []
+
+    def change(self, other: Alternative) -> str:
+        """The key of the text for an alternative."""
+        return next(f"{name}-{value}" for name, value in other.change.items())
+
+    def problem(self, found: Estimate) -> str:
+        """Why there is no estimate."""
+        if found.error is None:
+            return ""
+        return found.error.message_zh if self.lang == "zh" and found.error.message_zh else found.error.message
+
+    def _run(self, index: int) -> dict[str, Any]:
+        return self.answer.runs[index]
+
+    def _filled(self, index: int) -> dict[str, Any]:
+        """The run with defaults filled where the estimator got that far."""
+        run = self.answer.estimates[index].run
+        return {**self._run(index), **(run.model_dump(exclude_none=True) if run else {})}
+
+    def _all(self) -> range:
+        return range(len(self.answer.estimates))
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plainly(inner)}" for key, inner in value.items() if inner is not None)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+

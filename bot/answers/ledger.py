@@ -1,0 +1,55 @@
+"""Keeps every number that goes into a text together with the place in the Answer that it came from."""
+
+import re
+from typing import Any
+
+from bot.answer import Answer, Figure
+
+MIB, GIB = 2**20, 2**30
+_STEPS = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
+_NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+class Ledger:
+    """Turns places in an Answer into text and notes each number on the way."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.figures: list[Figure] = []
+
+    def at(self, path: str) -> Any:
+        """The value at a path such as ``estimates[0].fit.usable``."""
+        value: Any = self.answer
+        for name, index in _STEPS.findall(path):
+            if index:
+                value = value[int(index)]
+            else:
+                value = value[name] if isinstance(value, dict) else getattr(value, name)
+        return value
+
+    def gib(self, path: str, unit: str = " GiB") -> str:
+        """Bytes at a path, in GiB; what would round to nothing is told in MiB or bytes."""
+        size = self.at(path)
+        if 0 < abs(size) < MIB / 20:
+            return self.count(path, "B") + " B"
+        scale, own = (GIB, "GiB") if abs(size) >= GIB / 100 or not size else (MIB, "MiB")
+        value = size / scale
+        text = f"{value:.2f}" if own == "GiB" and abs(value) < 0.995 else f"{value:.1f}"
+        self._note(float(text), own, path)
+        return text + (unit if own == "GiB" else f" {own}")
+
+    def count(self, path: str, unit: str = "") -> str:
+        """A whole number at a path."""
+        value = self.at(path)
+        self._note(float(value), unit, path)
+        return f"{value:,}"
+
+    def words(self, path: str) -> str:
+        """A text of the estimator, with all the numbers in it."""
+        text = str(self.at(path))
+        for number in _NUMBERS.findall(text):
+            self._note(float(number.replace(",", "")), "", path)
+        return text
+
+    def _note(self, value: float, unit: str, path: str) -> None:
+        self.figures.append(Figure(value=value, unit=unit, source=path))

@@ -1,0 +1,27 @@
+"""The only way in which words of a user are repeated to anyone."""
+
+import re
+import unicodedata
+
+LONGEST = 80
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_MENTIONS = re.compile(r"<(?:[@#][!&]?|a?:\w+:|/[^:>]*:|t:)-?\w*(?::\w)?>")
+_SCHEMES = re.compile(r"\b[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_MARKDOWN = str.maketrans("", "", "`*~|[]<>\\")
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def quoted(text: object, longest: int = LONGEST) -> str:
+    """The text on one line without mentions, links, markdown, escape sequences or unseen characters, and cut short."""
+    bare = _SCHEMES.sub("", _MENTIONS.sub("", _ESCAPES.sub("", str(text))))
+    spaced = "".join(" " if character.isspace() else character for character in bare)
+    seen = "".join(character for character in spaced if unicodedata.category(character) not in _UNSEEN)
+    plain = " ".join(_quieted(seen.translate(_MARKDOWN)).split())
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def _quieted(text: str) -> str:
+    """Mentions lose their sign, underscores that would slant text go, headings and lists lose their mark."""
+    without_marks = re.sub(r"(?<!\w)_+|_+(?!\w)", "", text.replace("@", ""))
+    return re.sub(r"^\s*[#>-]+\s*", "", without_marks)

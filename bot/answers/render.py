@@ -1,0 +1,72 @@
+"""An Answer becomes its text: one template per kind of reply and language."""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bot.answer import Answer
+from bot.answers.describe import Describer
+from bot.answers.layout import table, wrapped
+from bot.answers.ledger import Ledger
+from bot.answers.quote import quoted
+from bot.texts import name_of, say, texts
+
+MOST_QUOTED = 60
+
+
+@cache
+def environment(lang: str) -> Environment:
+    """The templates of a language with the functions that they use."""
+    found = Environment(
+        loader=PackageLoader("bot.answers", f"templates/{lang}"),
+        autoescape=False,  # noqa: S701 - plain text; words of users pass through quoted()
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+    )
+    found.filters.update(quote=quoted, wrap=wrapped)
+    found.globals.update(table=table, name=lambda section, key: name_of(lang, section, key))
+    return found
+
+
+def template_of(answer: Answer) -> str:
+    """Which template tells this answer."""
+    if answer.reply != "answer":
+        return answer.reply
+    if answer.question == "help":
+        return "help"
+    return "one" if len(answer.estimates) == 1 else "several"
+
+
+def rendered(answer: Answer, unknown: dict[str, str] | None = None, explain: bool = False) -> Answer:
+    """The answer with its text and the numbers in it."""
+    ledger = Ledger(answer)
+    name = "explain" if explain else template_of(answer)
+    template = environment(answer.lang).get_template(f"{name}.j2")
+    text = template.render(
+        a=answer,
+        n=ledger,
+        d=Describer(answer, ledger),
+        sentences=_sentences(answer, unknown or {}),
+        examples=texts(answer.lang)["help"]["examples"],
+    )
+    return answer.model_copy(update={"text": text.strip(), "numbers": ledger.figures})
+
+
+def _sentences(answer: Answer, unknown: dict[str, str]) -> list[str]:
+    """What to ask back: one sentence for each value that is wrong, unknown or missing."""
+    said = [say(answer.lang, f"invalid.{name}") for name in answer.invalid]
+    said += [_unknown(answer.lang, name, value) for name, value in unknown.items()]
+    if not said:
+        said = [say(answer.lang, f"missing.{name}") for name in ("samples", "model") if name in answer.missing][:1]
+    return said
+
+
+def _unknown(lang: str, name: str, value: str) -> str:
+    values: dict[str, Any] = {"value": quoted(value, MOST_QUOTED), "hint": ""}
+    if name in ("model", "gpu"):
+        return say(lang, f"unknown.{name}", **values)
+    return say(lang, "unknown.other", **values, field=name_of(lang, "field", name))

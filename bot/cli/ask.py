@@ -1,0 +1,54 @@
+"""``vram-bot ask``: one question, or one a line."""
+
+from typing import Any
+
+import click
+
+from bot import service
+from bot.answer import Answer
+from bot.cli import ANSWERED, WRONG_INPUT, WrongInput
+from bot.cli.lines import BadLine, run_lines
+from bot.cli.output import show
+from bot.language import language_of
+from bot.texts import say
+
+
+@click.command("ask")
+@click.argument("text", nargs=-1)
+@click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the reply; else the text's, else the locale's.")
+@click.option("--json", "as_json", is_flag=True, help="Print an Answer as JSON.")
+@click.option("--jsonl", "as_lines", is_flag=True, help='Read {"id", "text", "history"?, "lang"?} lines, print an Answer a line.')
+def command(text: tuple[str, ...], lang: str | None, as_json: bool, as_lines: bool) -> int:
+    """Answer one chat message, such as "/vram model:0.5b method:lora gpu:8GB"."""
+    if as_lines:
+        return run_lines(lambda fields: _of_line(fields, lang))
+    question = " ".join(text).strip()
+    if not question:
+        raise WrongInput(say(language_of("", lang), "cli.no_text_given"))
+    answer = service.ask(question, lang=lang)
+    if as_json:
+        click.echo(answer.model_dump_json(by_alias=True, indent=2))
+    elif answer.reply == "ignore":
+        click.echo(say(answer.lang, "cli.ignored"), err=True)
+    else:
+        show(answer.text, err=is_wrong(answer))
+    return WRONG_INPUT if is_wrong(answer) else ANSWERED
+
+
+def is_wrong(answer: Answer) -> bool:
+    """Whether the question holds a value that is impossible or unknown, or nothing of it could be estimated."""
+    failed = bool(answer.estimates) and all(one.error for one in answer.estimates)
+    return bool(answer.invalid) or failed
+
+
+def _of_line(fields: dict[str, Any], lang: str | None) -> Answer:
+    text, history = fields.get("text"), fields.get("history") or []
+    if not isinstance(text, str):
+        raise BadLine("cli.no_text")
+    if isinstance(history, str):
+        history = [history]
+    if not isinstance(history, list) or not all(isinstance(one, str) for one in history):
+        raise BadLine("cli.bad_history")
+    answer = service.ask(text, history, fields.get("lang") or lang)
+    answer.id = fields.get("id")
+    return answer

@@ -1,0 +1,87 @@
+"""JSON lines in, JSON lines out: in order, one at a time, a bad line named and passed over."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+from pydantic import BaseModel, ValidationError
+
+from bot.cli import ANSWERED, OUR_FAULT, WRONG_INPUT
+from bot.cli.problems import problem_of
+from bot.texts import say
+from estimator.errors import EstimatorError
+from estimator.schema import Problem
+
+LONGEST_LINE = 4 * 2**20
+
+
+class BadLine(Exception):
+    """A line that cannot be read, with the key and values of the sentence that says why."""
+
+    def __init__(self, key: str, **values: Any) -> None:
+        super().__init__(key)
+        self.key, self.values = key, values
+
+    def problem(self) -> Problem:
+        """The sentence in both languages."""
+        return Problem(message=say("en", self.key, **self.values), message_zh=say("zh", self.key, **self.values))
+
+
+def run_lines(work: Callable[[dict[str, Any]], BaseModel], source: BinaryIO | None = None) -> int:
+    """Answer every line of standard input with ``work``; the exit status says whether any went wrong."""
+    status = ANSWERED
+    for line in _lines(source or sys.stdin.buffer):
+        text, wrong = _answered(line, work)
+        status = max(status, wrong) if OUR_FAULT not in (status, wrong) else OUR_FAULT
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    return status
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    """Lines that hold something; of a line that is too long only its beginning, which then is named as such."""
+    while line := source.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            rest = line
+            while rest and not rest.endswith(b"\n"):
+                rest = source.readline(LONGEST_LINE)
+        if line.strip():
+            yield line
+
+
+def _answered(line: bytes, work: Callable[[dict[str, Any]], BaseModel]) -> tuple[str, int]:
+    fields: dict[str, Any] = {}
+    try:
+        fields = _object(line)
+        return _dumped(work(dict(fields))), ANSWERED
+    except BadLine as error:
+        return _failed(fields, error.problem()), WRONG_INPUT
+    except (ValidationError, EstimatorError) as error:
+        return _failed(fields, problem_of(error)), WRONG_INPUT
+    except Exception as error:
+        fault = BadLine("cli.fault", detail=f"{type(error).__name__}: {error}")
+        return _failed(fields, fault.problem()), OUR_FAULT
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        raise BadLine("cli.line_too_long", limit=f"{LONGEST_LINE:,}")
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadLine("cli.bad_json", detail=str(error)[:120]) from None
+    if not isinstance(value, dict):
+        raise BadLine("cli.not_object", kind=type(value).__name__)
+    return value
+
+
+def _dumped(answer: BaseModel) -> str:
+    try:
+        return answer.model_dump_json(by_alias=True)
+    except ValueError:  # half of a surrogate pair, which JSON escapes can smuggle in
+        return json.dumps(answer.model_dump(by_alias=True))
+
+
+def _failed(fields: dict[str, Any], problem: Problem) -> str:
+    return json.dumps({"id": fields.get("id"), "error": problem.model_dump()}, ensure_ascii=True)

@@ -1,0 +1,136 @@
+"""Run in, estimate out: what one card holds over a training step or a generation."""
+
+from estimator import card, reasons
+from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model
+from estimator.defaults import Facts, filled
+from estimator.largest import largest_that_fit
+from estimator.notes import notes_on
+from estimator.schema import Block, Estimate, Host, PerGpu, PhasePeak, Range, Run
+from estimator.scope import check_scope
+from estimator.setting import Peak, Setting, peak_of, setting_of
+from estimator.step.families import spread_of
+from estimator.step.program import Moment, composition
+
+GIB = 1 << 30
+
+
+def estimate(run: Run) -> Estimate:
+    """The estimate of one run. Raises ``EstimatorError`` with one sentence when the run cannot be estimated."""
+    gpu = card_of(run)
+    model = find_model(run.model)
+    if model.weight_format and not run.weight_format:
+        run = run.model_copy(update={"weight_format": model.weight_format})
+    complete, assumptions = filled(run, facts_of(model, gpu, run))
+    check_scope(complete, model)
+    setting = setting_of(complete, model.architecture)
+    peak = peak_of(setting)
+    per_gpu = per_card(setting, peak, gpu)
+    result = Estimate.model_construct(
+        id=None, run=complete, assumptions=assumptions, notes=notes_on(complete, model, gpu, setting), per_gpu=per_gpu,
+        host=Host.model_construct(ram=peak.base.optimizer.paged, nvme=0),
+    )  # fmt: skip
+    if gpu is not None:
+        usable = usable_bytes(complete, gpu)
+        result.fit = card.fit(per_gpu.device_peak, usable)
+        result.max = largest_that_fit(setting, lambda changed: on_card(changed, gpu).high <= usable)
+    return result
+
+
+def card_of(run: Run) -> GpuMatch | None:
+    """The card asked about; of several, the one with the least memory."""
+    if run.gpu is None:
+        return None
+    names = [run.gpu] if isinstance(run.gpu, str) else run.gpu
+    return min((find_gpu(name) for name in names), key=lambda match: match.usable_bytes)
+
+
+def facts_of(model: ModelMatch, gpu: GpuMatch | None, run: Run) -> Facts:
+    """What the defaults depend on besides the run."""
+    quantised = (run.weight_format or model.weight_format) is not None or run.method == "qlora"
+    return Facts(model.default_dtype, quantised, gpu.bf16 if gpu is not None else None)
+
+
+def usable_bytes(run: Run, gpu: GpuMatch) -> int:
+    """The card's real total less what others use."""
+    return gpu.usable_bytes - int((run.reserved_by_others_gib or 0) * GIB)
+
+
+def workspace(setting: Setting, gpu: GpuMatch | None) -> int:
+    """cuBLAS workspaces of this card."""
+    return card.workspace_bytes(gpu.compute_capability if gpu else None, setting.regime.training)
+
+
+def ranges(setting: Setting, allocated: int) -> tuple[card.Interval, Range, Range]:
+    """Interval of the allocated peak, and the reserved and device ranges."""
+    bounds = card.interval(allocated, spread_of(setting.arch))
+    held = card.reserved(allocated, regime_name(setting), bounds)
+    return bounds, held, card.device(held)
+
+
+def on_card(setting: Setting, gpu: GpuMatch | None) -> Range:
+    """The device range of a setting."""
+    return ranges(setting, peak_of(setting).live + workspace(setting, gpu))[2]
+
+
+def regime_name(setting: Setting) -> str:
+    """Which residuals describe this setting."""
+    regime = setting.regime
+    if not regime.training:
+        return "inference"
+    kind = "quantised" if regime.quantised else "adapter" if regime.adapter else "full"
+    return kind if regime.checkpointing == "none" else f"{kind}-checkpointed"
+
+
+def per_card(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> PerGpu:
+    """Everything that one card holds."""
+    extra = workspace(setting, gpu)
+    allocated = peak.live + extra
+    bounds, held, shown = ranges(setting, allocated)
+    return PerGpu.model_construct(
+        allocated_peak=allocated, reserved_peak=held, device_peak=shown, interval=bounds, peak_phase=peak.phase,
+        phases=_phases(peak, extra), at_peak=at_peak(setting, peak, extra), steady=peak.base.total + extra,
+    )  # fmt: skip
+
+
+def _phases(peak: Peak, extra: int) -> list[PhasePeak]:
+    load = PhasePeak.model_construct(phase="load", allocated_peak=peak.base.weights.bytes)
+    return [load] + [PhasePeak.model_construct(phase=name, allocated_peak=size + extra) for name, size in peak.phases.items()]
+
+
+def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
+    """What lives at the peak, largest first; sums to the allocated peak."""
+    blocks = _standing(peak) + _traced(setting, peak)
+    if peak.phase == "optimizer_step" and peak.base.optimizer.temporaries:
+        blocks.append(reasons.block("optimizer_temp", peak.base.optimizer.temporaries, *reasons.TEXTS["optimizer_temp"]))
+    blocks.append(reasons.block("workspace", extra, *reasons.TEXTS["workspace"]))
+    return sorted(_merged(blocks), key=lambda block: -block.bytes)
+
+
+def _standing(peak: Peak) -> list[Block]:
+    base = peak.base
+    blocks = [reasons.weights_block(item, base.weights) for item in ("weights", "adapter")]
+    optimizer = base.optimizer
+    blocks.append(reasons.block("optimizer_states", optimizer.states, *reasons.states_of(base.trained, optimizer)))
+    blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS["waiting"]))
+    blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
+    return [block for block in blocks if block.bytes]
+
+
+def _traced(setting: Setting, peak: Peak) -> list[Block]:
+    moment = peak.walked.peaks.get(peak.phase) or Moment(peak.walked.end, len(peak.program.segments), 0, 0)
+    live = composition(peak.program, peak.walked, moment)
+    regime, at = setting.regime, setting.at
+    situation = reasons.Situation(setting.arch, at.batch * at.length, setting.arch.layers, regime.checkpointing)
+    return reasons.blocks(peak.program, live, situation)
+
+
+def _merged(blocks: list[Block]) -> list[Block]:
+    merged: dict[str, Block] = {}
+    for block in blocks:
+        known = merged.get(block.item)
+        if known is None:
+            merged[block.item] = block
+        else:
+            known.bytes += block.bytes
+            known.why, known.why_zh = f"{known.why}; {block.why}", f"{known.why_zh}；{block.why_zh}"
+    return list(merged.values())

@@ -1,0 +1,47 @@
+"""What the reader must be told besides the numbers: stand-ins, approximations, cards that lack a type, versions."""
+
+from estimator.catalogue import GpuMatch, ModelMatch
+from estimator.schema import Assumption, Run
+from estimator.setting import Setting
+from estimator.step.families import APPROXIMATE
+
+
+def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting) -> list[Assumption]:
+    """Notes in the order in which they matter."""
+    notes = []
+    if model.note:
+        notes.append(_note("model", model.id, model.note, model.note_zh))
+    reason = APPROXIMATE.get(setting.arch.model_type)
+    if reason:
+        notes.append(_note("model", setting.arch.model_type, f"approximation: {reason}", f"近似：{reason}"))
+    if gpu is not None and gpu.note:
+        notes.append(_note("gpu", gpu.name, gpu.note, gpu.note_zh))
+    notes += _type_notes(run, gpu)
+    if (run.gpu_count or 1) > 1:
+        notes.append(
+            _note(
+                "gpu_count",
+                run.gpu_count,
+                "each card holds a full copy (DistributedDataParallel); the figures are per card",
+                "每张卡各保存一份完整副本（DDP）；数字为单卡",
+            )
+        )
+    return notes
+
+
+def _type_notes(run: Run, gpu: GpuMatch | None) -> list[Assumption]:
+    if gpu is None or gpu.bf16 or "bf16" not in str(run.precision):
+        return []
+    instead = "amp-fp16" if str(run.precision).startswith("amp") else "fp16"
+    return [
+        _note(
+            "precision",
+            run.precision,
+            f"{gpu.name} has no bf16: PyTorch emulates it slowly; use {instead}, which takes the same memory",
+            f"{gpu.name} 不支持 bf16（只能慢速模拟）；请改用 {instead}，显存占用相同",
+        )
+    ]
+
+
+def _note(field: str, value: object, why: str, why_zh: str) -> Assumption:
+    return Assumption.model_construct(field=field, value=value, why=why, why_zh=why_zh)

@@ -1,0 +1,127 @@
+"""Why each part of the peak is as large as it is, in figures, in English and Chinese."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from estimator.architecture import Architecture
+from estimator.optimizers import OptimizerMemory
+from estimator.schema import Block
+from estimator.step.program import Program
+from estimator.trainables import Trainable
+from estimator.weights import Weights
+
+Entry = tuple[str, int, int, int]
+"""Scope, kind, how many, bytes."""
+
+
+class Situation(NamedTuple):
+    """What the sentences mention: dimensions and how deep the model is."""
+
+    arch: Architecture
+    tokens: int
+    layers: int
+    checkpointing: str
+
+
+SCOPES = {"norm": "归一化", "attention": "注意力", "mlp": "MLP", "experts": "专家", "": "其他"}
+
+
+def blocks(program: Program, live: dict[tuple[str, str, int], tuple[int, int]], at: Situation) -> list[Block]:
+    """The traced part of a moment as blocks, one per item."""
+    by_item: dict[str, list[Entry]] = {}
+    for (item, scope, kind), (count, size) in live.items():
+        by_item.setdefault(item, []).append((scope, kind, count, size))
+    return [_block(item, entries, program, at) for item, entries in by_item.items()]
+
+
+def _block(item: str, entries: list[Entry], program: Program, at: Situation) -> Block:
+    total = sum(entry[3] for entry in entries)
+    why, why_zh = _sentence(item, total, entries, program, at)
+    parts = [
+        Block.model_construct(item=item, bytes=size, why=scope or "between layers", why_zh=SCOPES.get(scope, scope), parts=None)
+        for scope, size in _by_scope(entries)
+    ]
+    return block(item, total, why, why_zh, parts if len(parts) > 1 else None)
+
+
+def block(item: str, size: int, why: str, why_zh: str, parts: list[Block] | None = None) -> Block:
+    """A block of the breakdown."""
+    return Block.model_construct(item=item, bytes=size, why=why, why_zh=why_zh, parts=parts)
+
+
+def _by_scope(entries: Iterable[Entry]) -> list[tuple[str, int]]:
+    scopes: dict[str, int] = {}
+    for scope, _, _, size in entries:
+        scopes[scope] = scopes.get(scope, 0) + size
+    return sorted(scopes.items(), key=lambda pair: -pair[1])
+
+
+def _sentence(item: str, total: int, entries: list[Entry], program: Program, at: Situation) -> tuple[str, str]:
+    if item == "activations":
+        return _activations(total, at)
+    if item == "logits_loss" or (item == "other" and _logit_bytes(entries, program, at)):
+        return _logits(entries, program, at)
+    texts = TEXTS.get(item)
+    return texts if texts else (f"{total:,} B", f"{total:,} 字节")
+
+
+def _activations(total: int, at: Situation) -> tuple[str, str]:
+    each = round(total / max(at.layers * at.tokens, 1))
+    if at.checkpointing == "none":
+        return (
+            f"{at.layers} layers x {at.tokens:,} tokens x {each:,} B kept for the backward",
+            f"{at.layers} 层 x {at.tokens:,} 个 token x {each:,} 字节，为反向保留",
+        )
+    return (
+        f"{at.layers} layers x {at.tokens:,} tokens x {each:,} B: the layers' inputs (checkpointing)",
+        f"{at.layers} 层 x {at.tokens:,} 个 token x {each:,} 字节：各层输入（梯度检查点）",
+    )
+
+
+def _logit_bytes(entries: list[Entry], program: Program, at: Situation) -> int:
+    """Bytes per token and vocabulary entry that are alive in logits-sized tensors."""
+    found = 0
+    for _, kind, count, _ in entries:
+        rows, width, _, _ = program.kinds[kind]
+        if rows in ("T", "Tm") and width % at.arch.vocab == 0:
+            found += count * width // at.arch.vocab
+    return found
+
+
+def _logits(entries: list[Entry], program: Program, at: Situation) -> tuple[str, str]:
+    each = _logit_bytes(entries, program, at)
+    if each:
+        return (
+            f"{at.tokens:,} tokens x vocabulary {at.arch.vocab:,} x {each} B",
+            f"{at.tokens:,} 个 token x 词表 {at.arch.vocab:,} x {each} 字节",
+        )
+    return "one tile of logits at a time, never the full matrix", "每次只算一块 logits，不产生完整矩阵"
+
+
+def weights_block(item: str, held: Weights) -> Block:
+    """The base weights, or the adapter, with their shares."""
+    shares = [part for part in held.parts if part.item == item]
+    total = sum(part.bytes for part in shares)
+    why = "; ".join(f"{part.label_en}: {part.why}" for part in shares)
+    why_zh = "；".join(f"{part.label_zh}：{part.why}" for part in shares)
+    parts = [block(item, part.bytes, f"{part.label_en}: {part.why}", f"{part.label_zh}：{part.why}") for part in shares]
+    return block(item, total, why, why_zh, parts if len(parts) > 1 else None)
+
+
+def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tuple[str, str]:
+    """How many parameters train and what the optimizer keeps of each."""
+    count = sum(tensor.numel * tensor.count for tensor in trained)
+    return f"{count:,} trainable parameters: {optimizer.why}", f"{count:,} 个可训练参数：{optimizer.why_zh}"
+
+
+TEXTS = {
+    "waiting": ("one copy from the earlier micro-steps", "前几个微步累积的一份梯度"),
+    "buckets": ("DistributedDataParallel's gradient buckets", "DistributedDataParallel 的梯度桶"),
+    "optimizer_temp": ("temporaries of the optimizer's step", "优化器更新时的临时张量"),
+    "workspace": ("cuBLAS workspaces", "cuBLAS 工作区"),
+    "weight_casts": ("half-precision copies of weights in use", "使用中的权重的半精度副本"),
+    "recompute": ("one layer computed again for its backward", "为反向重新计算的一层"),
+    "gradients": ("gradients of the parameters that train, as far as made by then", "此刻已产生的可训练参数梯度"),
+    "other": ("temporaries of the backward, gradients of activations", "反向过程的临时张量与激活梯度"),
+    "kv_cache": ("keys and values of all tokens so far", "已有全部 token 的键和值"),
+}

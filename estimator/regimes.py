@@ -1,0 +1,118 @@
+"""From a filled run to the regime of its step."""
+
+from estimator.architecture import Architecture
+from estimator.errors import EstimatorError
+from estimator.schema import Lengths, Run
+from estimator.step.regime import AdapterRegime, Regime
+
+ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2, "deepspeed-bf16": 2, "deepspeed-fp16": 2}
+BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "int8")
+ADAPTER_SIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
+
+
+def tokens_per_row(run: Run) -> int:
+    """Length of the longest row: it sets the peak."""
+    length = run.seq_len
+    if isinstance(length, Lengths):
+        return length.max
+    return int(length or 0)
+
+
+def training_regime(run: Run, arch: Architecture) -> Regime:
+    """How the training step of ``run`` computes."""
+    batch, length = run.micro_batch or 1, tokens_per_row(run)
+    kind, every = checkpointing(run.gradient_checkpointing)
+    autocast = bool(run.autocast)
+    return Regime(
+        itemsize=itemsize(run.precision),
+        autocast=autocast,
+        trainable={"freeze": "last"}.get(str(run.method), "none" if adapted(run) else "all"),
+        trainable_layers=trainable_layers(run) if run.method == "freeze" else 0,
+        adapter=_adapter(run) if adapted(run) else None,
+        quantised=run.weight_format if adapted(run) else None,
+        kbit=bool(run.kbit_prepare) and run.weight_format in BITSANDBYTES,
+        attention=run.attention or "sdpa",
+        checkpointing=kind,
+        every=every,
+        loss=run.loss or "standard",
+        outputs_kept=bool(run.outputs_kept),
+        outputs_to_full=autocast and not run.outputs_kept,
+        mask="4d" if run.attention_mask_4d or isinstance(run.seq_len, Lengths) and batch > 1 else "none",
+        accumulates=(run.grad_accum or 1) > 1 or run.zero_grad_to_none is False or run.method == "lomo",
+        single=batch == 1,
+        windowed=arch.sliding_window is not None and length >= arch.sliding_window,
+        fused=tuple(run.fused_kernels or ()),
+    )
+
+
+def inference_regime(run: Run, arch: Architecture) -> Regime:
+    """How ``run`` generates."""
+    length = int(run.context_len or 1)
+    return Regime(
+        training=False,
+        itemsize=itemsize(run.precision),
+        trainable="none",
+        quantised=run.weight_format,
+        attention=run.attention or "sdpa",
+        loss="none",
+        logits=run.logits or "last",
+        cache=(run.kv_cache.dtype if run.kv_cache else None) or "auto",
+        mask="4d" if run.attention_mask_4d else "none",
+        single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
+        windowed=arch.sliding_window is not None and length >= arch.sliding_window,
+        dropout=False,
+    )
+
+
+def itemsize(precision: str | None) -> int:
+    """Bytes per weight element."""
+    try:
+        return ITEMSIZES[str(precision)]
+    except KeyError:
+        raise EstimatorError(
+            f"precision {precision} is not estimated on one card yet; use one of {', '.join(ITEMSIZES)}",
+            f"单卡暂不支持精度 {precision}；可用：{', '.join(ITEMSIZES)}",
+            "precision",
+        ) from None
+
+
+def adapted(run: Run) -> bool:
+    """Whether only adapters train."""
+    return run.method in ("lora", "dora", "qlora")
+
+
+def _adapter(run: Run) -> AdapterRegime:
+    adapter = run.adapter
+    assert adapter is not None
+    targets = adapter.targets or "all-linear"
+    return AdapterRegime(
+        rank=adapter.rank or 16,
+        targets=targets if isinstance(targets, str) else tuple(targets),
+        itemsize=ADAPTER_SIZES[adapter.dtype or "fp32"],
+        dropout=adapter.dropout or 0.0,
+        dora=run.method == "dora",
+    )
+
+
+def trainable_layers(run: Run) -> int:
+    """Layers that train under ``freeze``; LLaMA-Factory's default is two (freeze_trainable_layers)."""
+    value = (run.details or {}).get("trainable_layers", 2)
+    return value if isinstance(value, int) and value > 0 else 2
+
+
+def checkpointing(value: str | bool | None) -> tuple[str, int]:
+    """Kind and interval of gradient checkpointing; ``every-N`` checkpoints one layer of N."""
+    if value in (None, False, "none"):
+        return "none", 1
+    if value in (True, "full"):
+        return "full", 1
+    text = str(value)
+    if text.startswith("every-") and text[6:].isdigit() and int(text[6:]) > 0:
+        return "every", int(text[6:])
+    if text in ("offload", "selective-op", "selective-attention"):
+        return text, 1
+    raise EstimatorError(
+        f"gradient_checkpointing {text[:40]!r} is not known; use none, full, selective-op, selective-attention, every-N or offload",
+        f"未知的 gradient_checkpointing {text[:40]!r}；可用：none、full、selective-op、selective-attention、every-N、offload",
+        "gradient_checkpointing",
+    )

@@ -1,0 +1,127 @@
+"""A definite setting of a run and the evaluated timeline of its step."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from estimator.architecture import Architecture, Inventory
+from estimator.inventory import inventory
+from estimator.optimizers import OptimizerMemory, memory_of
+from estimator.regimes import inference_regime, tokens_per_row, training_regime
+from estimator.schema import Run
+from estimator.step.inference import trace_inference
+from estimator.step.program import Dimensions, Program, Walk, walk
+from estimator.step.regime import Regime
+from estimator.step.training import trace_training
+from estimator.trainables import Trainable, bytes_of, trainables
+from estimator.weights import Weights, weights
+
+
+class Setting(NamedTuple):
+    """A run made definite: the model, how it is run, and for which dimensions."""
+
+    arch: Architecture
+    regime: Regime
+    at: Dimensions
+    optimizer: str
+    implementation: str | None
+    keeps_gradients: bool
+    copies: int
+
+
+class Base(NamedTuple):
+    """What lives during the whole step, in bytes."""
+
+    weights: Weights
+    trained: tuple[Trainable, ...]
+    optimizer: OptimizerMemory
+    gradient_bytes: int
+
+    @property
+    def total(self) -> int:
+        """Weights, adapters and optimizer states."""
+        return self.weights.bytes + self.optimizer.states
+
+
+class Peak(NamedTuple):
+    """The evaluated timeline: allocated bytes per phase, tensors only."""
+
+    base: Base
+    program: Program
+    walked: Walk
+    phases: dict[str, int]
+    waiting: int
+    communication: int
+
+    @property
+    def phase(self) -> str:
+        """The phase that decides."""
+        return max(self.phases, key=self.phases.__getitem__)
+
+    @property
+    def live(self) -> int:
+        """Live tensor bytes at the peak."""
+        return max(self.phases.values())
+
+
+def setting_of(run: Run, arch: Architecture) -> Setting:
+    """The setting of a run whose defaults are filled."""
+    copies = run.gpu_count or 1
+    if run.task != "train":
+        batch = (run.micro_batch or 1) * (run.concurrency or 1)
+        at = Dimensions(batch, int(run.context_len or 1), int(run.new_tokens or 0), arch.sliding_window or 0)
+        return Setting(arch, inference_regime(run, arch), at, "sgd", None, False, copies)
+    at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, arch.sliding_window or 0)
+    keeps = run.method != "lomo"
+    return Setting(
+        arch, training_regime(run, arch), at, optimizer_name(run), run.optimizer_impl, keeps, copies
+    )
+
+
+def optimizer_name(run: Run) -> str:
+    """The optimizer, or the method that is one."""
+    return {"lomo": "lomo", "galore": "galore", "apollo": "apollo"}.get(str(run.method), run.optimizer or "adamw")
+
+
+def resized(setting: Setting, batch: int, length: int) -> Setting:
+    """The same setting for another batch and length."""
+    window = setting.arch.sliding_window
+    regime = _regime(setting.regime, batch == 1, window is not None and length >= window)
+    return setting._replace(regime=regime, at=setting.at._replace(batch=batch, length=length))
+
+
+@lru_cache(maxsize=1024)
+def _regime(regime: Regime, single: bool, windowed: bool) -> Regime:
+    from dataclasses import replace
+
+    return replace(regime, single=single, windowed=windowed)
+
+
+@lru_cache(maxsize=512)
+def program_of(arch: Architecture, regime: Regime) -> Program:
+    """The traced step."""
+    trace = trace_training if regime.training else trace_inference
+    return trace(arch, inventory(arch), regime)
+
+
+@lru_cache(maxsize=512)
+def base_of(arch: Architecture, regime: Regime, optimizer: str, implementation: str | None) -> Base:
+    """Weights, states and the size of one copy of the gradients."""
+    parts = inventory(arch)
+    trained = tuple(trainables(parts, regime))
+    return Base(weights(arch, parts, regime), trained, memory_of(optimizer, implementation, trained), bytes_of(list(trained)))
+
+
+def peak_of(setting: Setting) -> Peak:
+    """The timeline of a setting, evaluated."""
+    regime = setting.regime
+    base = base_of(setting.arch, regime, setting.optimizer, setting.implementation)
+    program = program_of(setting.arch, regime)
+    walked = walk(program, setting.at)
+    waiting = base.gradient_bytes if regime.accumulates and setting.keeps_gradients else 0
+    communication = base.gradient_bytes if setting.copies > 1 and regime.training else 0
+    around = base.total + waiting + communication
+    phases = {phase: moment.live + around for phase, moment in walked.peaks.items()}
+    if regime.training:
+        left = walked.end + around
+        phases["optimizer_step"] = left + base.optimizer.temporaries
+    return Peak(base, program, walked, phases, waiting, communication)

@@ -1,0 +1,180 @@
+"""Bytes of a model's weights on the card, tensor by tensor, each a multiple of 512 bytes.
+
+What is counted is what PyTorch holds between steps: parameters, the tables of quantised ones, the buffers that the
+model classes register (transformers 5.24), and adapters. Base for every estimate; equal to a traced model's weights.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from estimator.architecture import Architecture, Inventory, Weight
+from estimator.buffers import buffers
+from estimator.gguf import is_gguf, stored
+from estimator.step.program import rounded
+from estimator.step.regime import Regime
+from estimator.step.tape import FULL
+from estimator.trainables import Trainable, trainables
+from estimator.weight_formats import Format, weight_format
+
+FP32_ROUTER = frozenset(
+    "deepseek_v2 deepseek_v3 deepseek_v32 dots1 ernie4_5_moe exaone_moe glm4_moe glm4_moe_lite glm4v_moe_text "
+    "glm_moe_dsa hy_v3 mimo_v2_flash nemotron_h solar_open axk1 beam".split()
+)
+"""Model types whose router stays in fp32 (``_keep_in_fp32_modules_strict`` names ``gate.weight``)."""
+
+
+class Part(NamedTuple):
+    """A share of the weights, named in both languages, with its reason. ``item`` as in the contract."""
+
+    label_en: str
+    label_zh: str
+    bytes: int
+    why: str
+    item: str = "weights"
+
+
+LABELS = {
+    "linears": ("linear layers", "线性层"),
+    "experts": ("experts", "专家层"),
+    "embeddings": ("embeddings and head", "词嵌入与输出层"),
+    "norms": ("norms and biases", "归一化与偏置"),
+    "buffers": ("buffers", "缓冲区"),
+    "adapter": ("adapter", "适配器"),
+}
+GROUP_OF = {"linear": "linears", "conv": "linears", "expert": "experts", "embedding": "embeddings"}
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights on the card. ``parameters`` are the base model's; ``trainable_tensors`` are (numel, itemsize, count)."""
+
+    bytes: int
+    parameters: int
+    parts: tuple[Part, ...]
+    trainable_tensors: tuple[tuple[int, int, int], ...]
+
+    @property
+    def trainable(self) -> int:
+        """Trainable parameters."""
+        return sum(numel * count for numel, _, count in self.trainable_tensors)
+
+    @property
+    def base(self) -> int:
+        """Bytes without the adapter."""
+        return sum(part.bytes for part in self.parts if part.item == "weights")
+
+
+def weights(arch: Architecture, inventory: Inventory, regime: Regime) -> Weights:
+    """The weights of a model as loaded (and adapted) for ``regime``."""
+    tally = _Tally(arch, regime)
+    if regime.quantised and is_gguf(regime.quantised):
+        tally.gguf(inventory, regime.quantised)
+    else:
+        for weight, times in _all(inventory):
+            tally.base(weight, times)
+        tally.buffers()
+    if regime.adapter is not None:
+        adapters = replace(regime, training=True, trainable="none")
+        tally.adapter(tensor for tensor in trainables(inventory, adapters) if tensor.adapter)
+    return tally.result(inventory)
+
+
+def _all(inventory: Inventory) -> Iterator[tuple[Weight, int]]:
+    """Every tensor with how many times it occurs."""
+    for weight in inventory.stem + inventory.top:
+        yield weight, 1
+    for index, times in Counter(inventory.layers).items():
+        for weight in inventory.kinds[index].weights:
+            yield weight, times
+
+
+class _Tally:
+    """Adds up bytes and elements by group."""
+
+    def __init__(self, arch: Architecture, regime: Regime) -> None:
+        self.arch = arch
+        self.regime = regime
+        name = regime.quantised
+        self.format = weight_format(name) if name and not is_gguf(name) else None
+        self.size: Counter[str] = Counter()
+        self.elements: Counter[tuple[str, str]] = Counter()
+
+    def base(self, weight: Weight, times: int) -> None:
+        """A tensor of the base model, packed when the format packs it."""
+        group = "embeddings" if weight.part == "head" else GROUP_OF.get(weight.role, "norms")
+        if self.format is not None and packs(self.format, weight):
+            size = sum(map(rounded, packed(self.format, weight)))
+            self._count(group, self.format.name, weight.numel, size, times)
+        else:
+            itemsize = self.itemsize(weight)
+            self._count(group, f"{itemsize} B", weight.numel, rounded(weight.numel * itemsize), times)
+
+    def itemsize(self, weight: Weight) -> int:
+        """Bytes per element of a tensor that stays unpacked."""
+        if self.regime.kbit or (weight.part == "router" and self.arch.model_type in FP32_ROUTER):
+            return FULL
+        return self.regime.itemsize
+
+    def gguf(self, inventory: Inventory, name: str) -> None:
+        """A GGUF file's tensors as far as they lie on the card."""
+        for tensor in stored(self.arch, inventory, name):
+            if tensor.on_card:
+                self._count(tensor.group, tensor.type, tensor.numel, tensor.bytes, 1)
+
+    def adapter(self, tensors: Iterable[Trainable]) -> None:
+        """The adapter's matrices (and DoRA's magnitudes)."""
+        for tensor in tensors:
+            size = rounded(tensor.numel * tensor.itemsize)
+            self._count("adapter", f"{tensor.itemsize} B", tensor.numel, size, tensor.count)
+
+    def buffers(self) -> None:
+        """What the model classes keep beside their parameters."""
+        for _name, size, times in buffers(self.arch, self.regime.itemsize):
+            self._count("buffers", "", 0, rounded(size), times)
+
+    def _count(self, group: str, kind: str, numel: int, size: int, times: int) -> None:
+        self.size[group] += size * times
+        self.elements[group, kind] += numel * times
+
+    def result(self, inventory: Inventory) -> Weights:
+        """Everything added up."""
+        parts = tuple(self._part(group) for group in LABELS if self.size[group])
+        tensors = tuple((tensor.numel, tensor.itemsize, tensor.count) for tensor in trainables(inventory, self.regime))
+        return Weights(sum(part.bytes for part in parts), inventory.numel, parts, tensors)
+
+    def _part(self, group: str) -> Part:
+        english, chinese = LABELS[group]
+        counted = ((kind, count) for (name, kind), count in self.elements.items() if name == group and count)
+        why = " + ".join(self._why(kind, count) for kind, count in counted) or "rotary tables and the like"
+        return Part(english, chinese, self.size[group], why, "adapter" if group == "adapter" else "weights")
+
+    def _why(self, kind: str, count: int) -> str:
+        if self.format is not None and kind == self.format.name:
+            return f"{count:,} parameters in {kind}: {self.format.why}"
+        return f"{count:,} parameters x {kind}" if kind.endswith(" B") else f"{count:,} parameters in {kind}"
+
+
+def packs(found: Format, weight: Weight) -> bool:
+    """Whether the format packs this tensor: linears (the head only where the format says so), experts, routers."""
+    if not weight.name.endswith(".weight") and weight.role != "expert":
+        return False
+    if weight.role == "expert":
+        return found.experts and len(weight.shape) > 1
+    if weight.role != "linear" or len(weight.shape) != 2:
+        return False
+    if weight.part == "router":
+        return found.router
+    return weight.part != "head" or found.head_bits is not None
+
+
+def packed(found: Format, weight: Weight) -> Iterable[int]:
+    """The blocks of a tensor under a format; each expert's matrix is a tensor of its own."""
+    if found.head_bits is not None and weight.part == "head":
+        return (int(weight.numel * found.head_bits / 8),)
+    if weight.role == "expert" and len(weight.shape) == 3:
+        experts, out, inner = weight.shape
+        return tuple(experts * block for block in found.blocks(out, inner))
+    return found.blocks(weight.shape[0], weight.numel // weight.shape[0])
+
