@@ -9,7 +9,8 @@ from math import prod
 from typing import Any, Literal
 
 
-Role = Literal["linear", "expert", "embedding", "norm", "bias", "conv", "other"]
+Role = Literal["linear", "expert", "embedding", "norm", "bias", "conv", "buffer", "other"]
+"""What a tensor is for; a buffer is stored and held but never trained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +196,7 @@ class Architecture:
     embedding_dropout: float = 0.0
     position_offset: int = 0
     query_gate: bool = False
+    router_buffer: bool = False
     head_bias: bool = False
     head_kind: Literal["lm", "mlm", "pooler", "none"] = "lm"
     type_vocab: int = 0

@@ -9,7 +9,7 @@ from estimator.schema import Block, Estimate, Host, PerGpu, PhasePeak, Range, Ru
 from estimator.scope import check_scope
 from estimator.setting import Peak, Setting, peak_of, setting_of
 from estimator.step.families import spread_of
-from estimator.step.program import Moment, composition
+from estimator.step.program import Counts, Moment, composition
 
 GIB = 1 << 30
 
@@ -117,11 +117,11 @@ def _standing(peak: Peak) -> list[Block]:
 
 
 def _traced(setting: Setting, peak: Peak) -> list[Block]:
-    moment = peak.walked.peaks.get(peak.phase) or Moment(peak.walked.end, len(peak.program.segments), 0, 0)
-    live = composition(peak.program, peak.walked, moment)
+    moment = peak.walked.peaks.get(peak.phase) or Moment(peak.walked.end, len(peak.program.segments), 0, Counts((), (), ()))
+    alive = composition(peak.program, moment)
     regime, at = setting.regime, setting.at
     situation = reasons.Situation(setting.arch, at.batch * at.length, setting.arch.layers, regime.checkpointing)
-    return reasons.blocks(peak.program, live, situation)
+    return reasons.blocks(peak.program, peak.walked, alive, situation)
 
 
 def _merged(blocks: list[Block]) -> list[Block]:

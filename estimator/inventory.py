@@ -12,14 +12,11 @@ def inventory(arch: Architecture) -> Inventory:
     blocks = Blocks(arch)
     if arch.kind == "encoder-decoder":
         return _encoder_decoder(blocks)
-    pairs = list(zip(arch.layer_types, arch.mlp_types, strict=True))
-    kinds = list(dict.fromkeys(pairs))
-    return Inventory(
-        stem=stem(blocks),
-        kinds=tuple(LayerKind(attention, mlp, layer(blocks, attention, mlp)) for attention, mlp in kinds),
-        layers=tuple(kinds.index(pair) for pair in pairs),
-        top=top(blocks),
-    )
+    found = [layer(blocks, *pair) for pair in zip(arch.layer_types, arch.mlp_types, strict=True)]
+    if found and blocks.family.get("first_norm") is False:
+        found[0] = without(found[0], "pre_attention")
+    kinds = tuple(dict.fromkeys(found))
+    return Inventory(stem(blocks), kinds, tuple(kinds.index(kind) for kind in found), top(blocks))
 
 
 def active_parameters(arch: Architecture) -> int:
@@ -32,9 +29,15 @@ def active_parameters(arch: Architecture) -> int:
     return found.numel - sum(numel // arch.experts.experts * idle for numel in routed)
 
 
-def layer(blocks: Blocks, attention: str, mlp: str) -> Weights:
+def layer(blocks: Blocks, attention: str, mlp: str) -> LayerKind:
     """One layer: what mixes tokens, feed-forward, norms."""
-    return blocks.attention(attention) + blocks.mlp(mlp) + blocks.norms() + blocks.table("layer")
+    weights = blocks.attention(attention) + blocks.mlp(mlp) + blocks.norms() + blocks.table("layer")
+    return LayerKind(attention, mlp, weights)
+
+
+def without(kind: LayerKind, part: str) -> LayerKind:
+    """The layer less one of its parts (ModernBERT's first layer has no norm before attention)."""
+    return LayerKind(kind.attention, kind.mlp, tuple(weight for weight in kind.weights if weight.part != part))
 
 
 def stem(blocks: Blocks) -> Weights:
@@ -48,7 +51,10 @@ def stem(blocks: Blocks) -> Weights:
         found += blocks.embedding("token_types", arch.type_vocab, arch.hidden)
     if width != arch.hidden:
         found += blocks.linear("project_in", arch.hidden, width, bias=False)
-    return found + (blocks.norm("embedding_norm", arch.hidden) if arch.embedding_norm else ())
+    if arch.embedding_norm:
+        found += blocks.norm("embedding_norm", arch.hidden)
+    unmodelled = dict(arch.extra).get("unmodelled")
+    return found + ((Weight("unmodelled", (int(unmodelled),), "other"),) if unmodelled else ())
 
 
 def top(blocks: Blocks) -> Weights:
@@ -86,8 +92,10 @@ def _encoder_decoder(blocks: Blocks) -> Inventory:
     norm = arch.hidden
     attention, mlp = blocks.heads("full"), blocks.mlp("dense")
     encoder = attention + mlp + blocks.norm("pre_attention", norm) + blocks.norm("pre_mlp", norm)
-    cross = tuple(Weight(f"cross.{weight.name}", weight.shape, weight.role, weight.part) for weight in attention)
-    decoder = encoder + cross + blocks.norm("pre_cross", norm)
+    cross = tuple(_renamed(weight, "layer.0.SelfAttention", "layer.1.EncDecAttention") for weight in attention)
+    mlp_norms = tuple(_renamed(weight, "layer.1.", "layer.2.") for weight in mlp + blocks.norm("pre_mlp", norm))
+    cross += blocks.norm("pre_cross", norm, "layer.1.layer_norm")
+    decoder = attention + blocks.norm("pre_attention", norm) + cross + mlp_norms
     tables = tuple(
         Weight(f"{stack}.relative_attention_bias.weight", (arch.relative_buckets, arch.heads), "embedding")
         for stack in ("encoder", "decoder")
@@ -99,3 +107,7 @@ def _encoder_decoder(blocks: Blocks) -> Inventory:
         layers=(0,) * arch.layers + (1,) * (arch.decoder_layers or arch.layers),
         top=blocks.norm("encoder_norm", norm) + blocks.norm("decoder_norm", norm) + head,
     )
+
+
+def _renamed(weight: Weight, old: str, new: str) -> Weight:
+    return Weight(weight.name.replace(old, new, 1), weight.shape, weight.role, weight.part)

@@ -51,9 +51,11 @@ class Blocks:
             return ()
         if kind in ("linear", "ssm", "conv"):
             return self.table(kind)
+        if kind == "hybrid":
+            return self.heads(kind) + self.table("ssm")
         if self.arch.latent:
             return self.latent() + self.table("latent")
-        return self.heads(kind) + self.table("attention")
+        return self.heads(kind) + self.table("attention") + self.table(kind)
 
     def heads(self, kind: str) -> Weights:
         """Multi-head attention: queries, keys and values apart or fused, output, norms of queries and keys."""
@@ -105,7 +107,8 @@ class Blocks:
             found = self.linear(f"{prefix}gate_proj", width, arch.hidden, bias)
             found += self.linear(f"{prefix}up_proj", width, arch.hidden, bias)
         else:
-            found = self.linear(f"{prefix}up_proj", width, arch.hidden, bias)
+            plain = "plain_up_proj" if "plain_up_proj" in self.names else f"{prefix}up_proj"
+            found = self.linear(plain, width, arch.hidden, bias)
         return found + self.linear(f"{prefix}down_proj", arch.hidden, width, bias)
 
     def experts(self) -> Weights:
@@ -114,6 +117,8 @@ class Blocks:
         assert moe is not None
         width = moe.latent or arch.hidden
         found = self.linear("router", moe.experts, arch.hidden, bool(self.family.get("router_bias")))
+        if arch.router_buffer:
+            found += (Weight(f"{self.names['router']}.e_score_correction_bias", (moe.experts,), "buffer", "router"),)
         up = "experts.gate_up_proj" if arch.gated_mlp else "experts.up_proj"
         rows = moe.width * (2 if arch.gated_mlp else 1)
         found += (Weight(self.names[up], (moe.experts, rows, width), "expert", up),)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from estimator.architecture import Architecture
 from estimator.optimizers import OptimizerMemory
 from estimator.schema import Block
-from estimator.step.program import Program
+from estimator.step.program import Program, Walk
 from estimator.trainables import Trainable
 from estimator.weights import Weights
 
@@ -26,11 +26,12 @@ class Situation(NamedTuple):
 SCOPES = {"norm": "归一化", "attention": "注意力", "mlp": "MLP", "experts": "专家", "": "其他"}
 
 
-def blocks(program: Program, live: dict[tuple[str, str, int], tuple[int, int]], at: Situation) -> list[Block]:
+def blocks(program: Program, walked: Walk, alive: dict[int, int], at: Situation) -> list[Block]:
     """The traced part of a moment as blocks, one per item."""
     by_item: dict[str, list[Entry]] = {}
-    for (item, scope, kind), (count, size) in live.items():
-        by_item.setdefault(item, []).append((scope, kind, count, size))
+    for kind, count in alive.items():
+        _, _, item, scope = program.kinds[kind]
+        by_item.setdefault(item, []).append((scope, kind, count, count * walked.sizes[kind]))
     return [_block(item, entries, program, at) for item, entries in by_item.items()]
 
 

@@ -14,14 +14,14 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 def quoted(text: object, longest: int = LONGEST) -> str:
     """The text on one line without mentions, links, markdown, escape sequences or unseen characters, and cut short."""
-    bare = _SCHEMES.sub("", _MENTIONS.sub("", _ESCAPES.sub("", str(text))))
-    spaced = "".join(" " if character.isspace() else character for character in bare)
+    spaced = "".join(" " if character.isspace() else character for character in _ESCAPES.sub("", str(text)))
     seen = "".join(character for character in spaced if unicodedata.category(character) not in _UNSEEN)
-    plain = " ".join(_quieted(seen.translate(_MARKDOWN)).split())
+    plain = " ".join(_quieted(_MENTIONS.sub("", seen).translate(_MARKDOWN)).split())
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
 def _quieted(text: str) -> str:
     """Mentions lose their sign, underscores that would slant text go, headings and lists lose their mark."""
-    without_marks = re.sub(r"(?<!\w)_+|_+(?!\w)", "", text.replace("@", ""))
+    unlinked = _SCHEMES.sub("", text.replace("@", "")).replace("://", " ")
+    without_marks = re.sub(r"(?<!\w)_+|_+(?!\w)", "", unlinked)
     return re.sub(r"^\s*[#>-]+\s*", "", without_marks)

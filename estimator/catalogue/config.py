@@ -1,5 +1,6 @@
 """From a Hugging Face ``config.json`` to an ``Architecture``."""
 
+from dataclasses import replace
 from typing import Any
 
 from estimator.architecture import Architecture, Experts, LatentAttention, LinearAttention, StateSpace
@@ -19,11 +20,12 @@ def read(config: Row) -> Architecture:
     if not isinstance(config, dict):
         raise missing("?", "model_type")
     text, model_type = text_part(config)
-    family = families.family(model_type)
+    family, note = families.family(model_type), None
+    reader = ConfigReader(text, model_type, nested=text is not config)
     if family is None:
-        raise unknown_type(model_type)
+        family, note = _stand_in(reader), f"model_type {model_type[:60]!r} is not described here: counted like a Llama"
     try:
-        return _architecture(ConfigReader(text, model_type, nested=text is not config), family)
+        return replace(_architecture(reader, family), approximate=note)
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         if isinstance(error, EstimatorError):
             raise
@@ -46,6 +48,17 @@ def _inner(inner: Row, config: Row, outer_type: str) -> tuple[Row, str]:
     model_type = str(inner.get("model_type") or families.text_type(outer_type))
     shared = {key: config[key] for key in ("tie_word_embeddings", "architectures") if key in config}
     return {**shared, **inner}, families.text_type(model_type)
+
+
+LLAMA_FACTS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size")
+
+
+def _stand_in(reader: ConfigReader) -> Row:
+    """Llama's blocks, with experts and latent attention where stated, for a type that is not described."""
+    if any(reader.given(key) is None for key in LLAMA_FACTS):
+        raise unknown_type(reader.model_type)
+    base = families.family("deepseek_v3" if reader.given("kv_lora_rank") else "llama") or {}
+    return {**base, "mlp": "moe" if reader.given("num_experts") else "gated"}
 
 
 def unknown_type(model_type: str) -> EstimatorError:
@@ -98,13 +111,13 @@ def _architecture(reader: ConfigReader, family: Row) -> Architecture:
         embedding_dropout=reader.number("embedding_dropout"),
         experts=_experts(reader, family) if "moe" in mlps else None,
         latent=_latent(reader) if family["attention"] == "latent" else None,
-        linear=_linear(reader) if "linear" in kinds and family.get("linear") else None,
-        ssm=_state_space(reader, family, hidden) if "ssm" in kinds else None,
+        linear=_linear(reader, family, heads, hidden) if "linear" in kinds else None,
+        ssm=_state_space(reader, family, hidden) if {"ssm", "hybrid"} & set(kinds) else None,
         **_typed(facts),
     )
 
 
-BOOLEANS = ("qk_norm", "qk_norm_full", "qkv_bias", "out_bias", "mlp_bias", "parallel_residual", "norm_first")
+BOOLEANS = ("qk_norm", "qk_norm_full", "qkv_bias", "out_bias", "mlp_bias", "parallel_residual", "norm_first", "router_buffer")
 
 
 def _typed(facts: Row) -> Row:
@@ -148,7 +161,7 @@ def _head_kind(reader: ConfigReader, family: Row) -> str:
 def _is_gated(reader: ConfigReader, family: Row) -> bool:
     if family.get("kind") == "encoder-decoder":
         return str(reader.get("feed_forward_proj", "relu")).startswith("gated")
-    return family["mlp"] in GATED
+    return family["mlp"] in GATED and not family.get("plain_experts")
 
 
 def _norm_names(reader: ConfigReader, family: Row) -> tuple[tuple[str, str], ...]:
@@ -212,21 +225,27 @@ def _latent(reader: ConfigReader) -> LatentAttention:
     )
 
 
-def _linear(reader: ConfigReader) -> LinearAttention:
+def _linear(reader: ConfigReader, family: Row, heads: int, hidden: int) -> LinearAttention:
+    if family.get("linear") == "heads":
+        head_dim = reader.optional("head_dim") or hidden // max(heads, 1)
+        return LinearAttention(heads, heads, head_dim, head_dim, conv_kernel=0)
+    key_heads = reader.optional("linear_num_key_heads") or heads
+    key_dim = reader.optional("linear_key_head_dim") or int(0.75 * hidden / max(key_heads, 1))
     return LinearAttention(
-        key_heads=reader.count("linear_num_key_heads"),
-        value_heads=reader.count("linear_num_value_heads"),
-        key_dim=reader.count("linear_key_head_dim"),
-        value_dim=reader.count("linear_value_head_dim"),
+        key_heads=key_heads,
+        value_heads=reader.optional("linear_num_value_heads") or heads,
+        key_dim=key_dim,
+        value_dim=reader.optional("linear_value_head_dim") or 2 * key_dim,
         conv_kernel=reader.count("linear_conv_kernel_dim", 4),
     )
 
 
 def _state_space(reader: ConfigReader, family: Row, hidden: int) -> StateSpace:
     expand = reader.get("mamba_expand") or 2
+    stated = reader.optional("mamba_d_ssm")
     heads = reader.optional("mamba_n_heads") or 0
     head_dim = whole("mamba_d_head", reader.get("mamba_d_head")) if isinstance(reader.get("mamba_d_head"), int) else 0
-    inner = heads * head_dim if heads and head_dim else int(expand * hidden)
+    inner = stated or (heads * head_dim if heads and head_dim else int(expand * hidden))
     rank = reader.get("mamba_dt_rank")
     return StateSpace(
         version=family["ssm"],

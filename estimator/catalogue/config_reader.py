@@ -45,12 +45,12 @@ class ConfigReader:
         return None if value is None else whole(key, value)
 
     def flag(self, rule: Any) -> Any:
-        """A layout's flag: a literal, ``$key`` for a config key, ``!$key`` for its negation."""
-        if isinstance(rule, str) and rule.startswith("$"):
-            return self.get(rule[1:])
-        if isinstance(rule, str) and rule.startswith("!$"):
-            return not self.get(rule[2:])
-        return rule
+        """A layout's flag: a literal, ``$key`` for a config key, ``$key=number`` for a comparison."""
+        if not (isinstance(rule, str) and rule.startswith("$")):
+            return rule
+        key, _, wanted = rule[1:].partition("=")
+        value = self.get(key)
+        return str(value) == wanted if wanted else value
 
     def number(self, key: str, fallback: float = 0.0) -> float:
         """A real number, such as a dropout probability."""

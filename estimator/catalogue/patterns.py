@@ -138,6 +138,20 @@ def _minimax(reader: ConfigReader, _rule: Row, layers: int) -> tuple[str, ...]:
     return tuple("full" if stated[index % len(stated)] else "linear" for index in range(layers))
 
 
+def _indices(reader: ConfigReader, rule: Row, layers: int) -> tuple[str, ...]:
+    """Full attention in the layers that a key lists; the class's default is all of them (LFM2)."""
+    listed = reader.given(rule["key"])
+    full = range(layers) if listed is None else listed
+    return tuple("full" if index in full else rule["kind"] for index in range(layers))
+
+
+def _kimi(reader: ConfigReader, _rule: Row, layers: int) -> tuple[str, ...]:
+    """Kimi Linear lists its full-attention layers, counted from one; the class has them every fourth layer."""
+    listed = reader.given("linear_attn_config.full_attn_layers")
+    full = listed if listed is not None else range(5, layers + 1, 4)
+    return tuple("full" if index + 1 in full else "linear" for index in range(layers))
+
+
 def _letters(reader: ConfigReader, _rule: Row, layers: int) -> tuple[str, ...]:
     return tuple({"mamba": "ssm", "attention": "full"}.get(mixer, "none") for mixer in _mixers(reader, layers))
 
@@ -162,5 +176,7 @@ RULES: dict[str, Rule] = {
     "neo": _neo,
     "chunked": _chunked,
     "minimax": _minimax,
+    "indices": _indices,
+    "kimi": _kimi,
     "letters": _letters,
 }

@@ -122,6 +122,8 @@ class Model:
         self.regime = regime
         self.layers: list[Layer] = []
         self.given_mask: Tensor | None = None
+        self.mask: Tensor | None = None
+        self.held: list[Tensor] = []
         everything = regime.trainable == "all"
         stem, top = _short_names(inventory.stem), _short_names(inventory.top)
         self.stem_name = stem[0].name
@@ -140,3 +142,20 @@ class Model:
         if self.regime.trainable == "last":
             return index >= self.arch.layers - self.regime.trainable_layers
         return self.regime.trainable == "all"
+
+
+def wants_gradient(hidden: Tensor) -> Leaf:
+    """A frozen embedding's result as a leaf that wants a gradient (transformers' ``enable_input_require_grads``)."""
+    leaf = Leaf(hidden.tape, hidden.width, hidden.itemsize, True)
+    leaf.rows, leaf.storage, leaf.is_parameter = hidden.rows, hidden.storage, False
+    return leaf
+
+
+def embedded(model: Model, name: str, ids: Tensor) -> Tensor:
+    """Token embeddings; under checkpointing of a frozen model their result is made to want a gradient."""
+    weight = model.stem.weight(name)
+    out = ops.embedding(weight, ids.rows, model.stem.shapes[name].shape[-1], ids)
+    regime = model.regime
+    if regime.adapter is not None and regime.checkpointing != "none" and not out.needs:
+        return wants_gradient(out)
+    return out

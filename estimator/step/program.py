@@ -1,16 +1,21 @@
-"""A traced step as segments of allocations and frees, and its evaluation for a batch and a length.
+"""A traced step as segments, and its evaluation for a batch and a length.
 
 Layers of one class leave the same segment, so a model of any depth is a short list of segments with repeat counts.
+Within a segment only the levels that can be highest for some dimensions are kept: a level is a polynomial in the row
+counts, and one that is nowhere above another never decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from operator import mul
 
 from estimator.step.tape import Rows
 
 BLOCK = 512
 """The caching allocator rounds every block to this (PyTorch c10/cuda/CUDACachingAllocator.h, kMinBlockSize)."""
+
+Kind = tuple[Rows, int, str, str]
+"""Rows, bytes per row, item of the breakdown, scope in the layer."""
 
 
 def rounded(size: int) -> int:
@@ -28,7 +33,7 @@ class Dimensions:
     window: int = 0
 
 
-def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
+def row_counts(kinds: Iterable[Rows], at: Dimensions) -> dict[Rows, int]:
     """The value of every row count in ``kinds``."""
     b, s = at.batch, at.length
     total = s + at.cached
@@ -69,36 +74,104 @@ def _special(kind: Rows, known: dict[Rows, int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """How many storages of which kinds: alive at a level, or left by a segment. ``rows`` are bytes per row count."""
+
+    rows: tuple[int, ...]
+    kinds: tuple[int, ...]
+    times: tuple[int, ...]
+
+    def size(self, sizes: Sequence[int]) -> int:
+        """Bytes, every block rounded."""
+        return sum(map(mul, self.times, map(sizes.__getitem__, self.kinds)))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What one segment leaves (``net``) and its highest levels, relative to its start."""
+
+    net: Counts
+    levels: tuple[Counts, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of the timeline, ``repeat`` times over: storage indices, frees as complements."""
+    """A stretch of the timeline, ``repeat`` times over."""
 
     phase: str
-    events: tuple[int, ...]
+    stretch: Stretch
     repeat: int
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A step: allocation kinds (rows, bytes per row, item, scope) and the segments in order."""
+    """A step: allocation kinds and the segments in order."""
 
-    kinds: tuple[tuple[Rows, int, str, str], ...]
+    kinds: tuple[Kind, ...]
     rows: tuple[Rows, ...]
     segments: tuple[Segment, ...]
 
 
+class Compiler:
+    """Turns event lists (storage indices, frees as complements) into stretches, alike lists once."""
+
+    def __init__(self, kinds: Sequence[Kind]) -> None:
+        self.kinds = kinds
+        self.rows = tuple({kind[0]: None for kind in kinds})
+        self.place = [self.rows.index(kind[0]) for kind in kinds]
+        self.known: dict[tuple[int, ...], Stretch] = {}
+
+    def stretch(self, events: tuple[int, ...]) -> Stretch:
+        """The stretch of an event list."""
+        if events not in self.known:
+            self.known[events] = self._compile(events)
+        return self.known[events]
+
+    def _compile(self, events: tuple[int, ...]) -> Stretch:
+        live = [0] * len(self.rows)
+        counts: dict[int, int] = {}
+        tops: dict[tuple[int, ...], dict[int, int]] = {tuple(live): {}}
+        for position, event in enumerate(events):
+            kind, sign = (event, 1) if event >= 0 else (~event, -1)
+            live[self.place[kind]] += sign * self.kinds[kind][1]
+            counts[kind] = counts.get(kind, 0) + sign
+            if sign > 0 and (position + 1 == len(events) or events[position + 1] < 0):
+                _admit(tops, tuple(live), counts)
+        levels = tuple(_counts(rows, held) for rows, held in tops.items())
+        return Stretch(_counts(tuple(live), counts), levels)
+
+
+def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], counts: dict[int, int]) -> None:
+    """Keep a level unless a known one is nowhere below it; drop those that it is nowhere below."""
+    beaten = []
+    for known in tops:
+        if all(map(int.__ge__, known, level)):
+            return
+        if all(map(int.__ge__, level, known)):
+            beaten.append(known)
+    for known in beaten:
+        del tops[known]
+    tops[level] = dict(counts)
+
+
+def _counts(rows: tuple[int, ...], counts: dict[int, int]) -> Counts:
+    kinds = tuple(kind for kind, times in counts.items() if times)
+    return Counts(rows, kinds, tuple(counts[kind] for kind in kinds))
+
+
 @dataclass(slots=True)
 class Moment:
-    """Where a peak lies: segment, how many whole repeats came before, and events into the segment."""
+    """Where a peak lies: segment, how many whole repeats of it came before, and the level within."""
 
     live: int
     segment: int
     repeats: int
-    events: int
+    level: Counts
 
 
 @dataclass(slots=True)
 class Walk:
-    """An evaluated program: bytes per kind, the peak by phase and what is left at the end."""
+    """An evaluated program: bytes per kind, the peak of each phase and what is left at the end."""
 
     sizes: list[int]
     peaks: dict[str, Moment]
@@ -108,45 +181,42 @@ class Walk:
 def walk(program: Program, at: Dimensions) -> Walk:
     """Live bytes over the whole step, in closed form over repeated segments."""
     counts = row_counts(program.rows, at)
+    values = [counts[rows] for rows in program.rows]
     sizes = [-(-counts[rows] * width // BLOCK) * BLOCK for rows, width, _, _ in program.kinds]
-    signed = [*sizes, *[-size for size in reversed(sizes)]]
-    look = signed.__getitem__
     peaks: dict[str, Moment] = {}
     live = 0
-    seen: dict[int, tuple[int, int, list[int]]] = {}
+    known: dict[int, tuple[int, int, Counts]] = {}
     for number, segment in enumerate(program.segments):
-        cached = seen.get(id(segment.events))
-        if cached is None:
-            levels = list(accumulate(map(look, segment.events), initial=0))
-            cached = seen[id(segment.events)] = (levels[-1], max(levels), levels)
-        change, top, levels = cached
+        found = known.get(id(segment.stretch))
+        if found is None:
+            found = known[id(segment.stretch)] = _evaluate(segment.stretch, values, sizes)
+        change, top, level = found
         whole = segment.repeat - 1 if change > 0 else 0
         highest = live + whole * change + top
         best = peaks.get(segment.phase)
         if best is None or highest > best.live:
-            peaks[segment.phase] = Moment(highest, number, whole, levels.index(top))
+            peaks[segment.phase] = Moment(highest, number, whole, level)
         live += segment.repeat * change
     return Walk(sizes, peaks, live)
 
 
-def composition(program: Program, walked: Walk, moment: Moment) -> dict[tuple[str, str, int], tuple[int, int]]:
-    """What lives at a moment: (item, scope, kind) to (how many, bytes)."""
-    counts: dict[int, int] = {}
-    for number, segment in enumerate(program.segments[: moment.segment + 1]):
-        last = number == moment.segment
-        times = moment.repeats if last else segment.repeat
-        if times:
-            _count(counts, segment.events, times)
-        if last:
-            _count(counts, segment.events[: moment.events], 1)
-    return {
-        (program.kinds[kind][2], program.kinds[kind][3], kind): (count, count * walked.sizes[kind])
-        for kind, count in counts.items()
-        if count
-    }
+def _evaluate(stretch: Stretch, values: list[int], sizes: list[int]) -> tuple[int, int, Counts]:
+    level = max(stretch.levels, key=lambda level: sum(map(mul, level.rows, values)))
+    return stretch.net.size(sizes), level.size(sizes), level
 
 
-def _count(counts: dict[int, int], events: Sequence[int], times: int) -> None:
-    for event in events:
-        kind = event if event >= 0 else ~event
-        counts[kind] = counts.get(kind, 0) + (times if event >= 0 else -times)
+def composition(program: Program, moment: Moment) -> dict[int, int]:
+    """How many storages of each kind live at a moment."""
+    alive: dict[int, int] = {}
+    for segment in program.segments[: moment.segment]:
+        _add(alive, segment.stretch.net, segment.repeat)
+    if moment.segment < len(program.segments):
+        _add(alive, program.segments[moment.segment].stretch.net, moment.repeats)
+    _add(alive, moment.level, 1)
+    return {kind: times for kind, times in alive.items() if times}
+
+
+def _add(alive: dict[int, int], counts: Counts, times: int) -> None:
+    if times:
+        for kind, count in zip(counts.kinds, counts.times, strict=True):
+            alive[kind] = alive.get(kind, 0) + times * count

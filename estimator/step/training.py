@@ -1,11 +1,12 @@
 """One optimisation step traced: forward, loss and backward of a model whose alike layers are traced once."""
 
 from estimator.architecture import Architecture, Inventory
+from estimator.step.assembly import Builder
 from estimator.step.families import family_of
 from estimator.step.losses import LOSSES
 from estimator.step.masks import given_mask
 from estimator.step.model import Model
-from estimator.step.program import Program, Segment
+from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF, LONG, Leaf, Tape, Tensor
 
@@ -98,40 +99,16 @@ def _wants_gradient(hidden: Tensor) -> Leaf:
 
 
 def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:
-    pieces = _pieces(tape)
     stem, top = 0, traced + 1
-    segments = [_segment("forward", pieces, "forward", stem)]
-    segments += _repeated("forward", pieces, numbers)
-    segments += [_segment(phase, pieces, phase, top) for phase in ("forward", "loss")]
+    builder = Builder(tape)
+    builder.one("forward", stem)
+    builder.many("forward", numbers)
+    builder.one("forward", top)
+    builder.one("loss", top)
     for number in (stem, top):
-        segments.append(Segment("loss", pieces.get(("release", number), ()), 1))
-    segments += _repeated("loss", pieces, numbers, "release")
-    segments.append(_segment("backward", pieces, "backward", top))
-    segments += _repeated("backward", pieces, numbers[::-1])
-    segments.append(_segment("backward", pieces, "backward", stem))
-    rows = tuple({kind[0]: None for kind in tape.kinds})
-    return Program(tuple(tape.kinds), rows, tuple(segments))
-
-
-def _pieces(tape: Tape) -> dict[tuple[str, int], tuple[int, ...]]:
-    pieces: dict[tuple[str, int], tuple[int, ...]] = {}
-    for (start, phase, number), (end, _, _) in zip(tape.marks, tape.marks[1:], strict=False):
-        pieces[phase, number] = pieces.get((phase, number), ()) + tuple(tape.events[start:end])
-    return pieces
-
-
-def _segment(phase: str, pieces: dict[tuple[str, int], tuple[int, ...]], key: str, number: int) -> Segment:
-    return Segment(phase, pieces.get((key, number), ()), 1)
-
-
-def _repeated(
-    phase: str, pieces: dict[tuple[str, int], tuple[int, ...]], numbers: list[int], key: str = ""
-) -> list[Segment]:
-    segments: list[Segment] = []
-    for number in numbers:
-        events = pieces.get((key or phase, number), ())
-        if segments and segments[-1].events is events:
-            segments[-1] = Segment(phase, events, segments[-1].repeat + 1)
-        else:
-            segments.append(Segment(phase, events, 1))
-    return segments
+        builder.one("loss", number, "release")
+    builder.many("loss", numbers, "release")
+    builder.one("backward", top)
+    builder.many("backward", numbers[::-1])
+    builder.one("backward", stem)
+    return builder.program()
