@@ -197,6 +197,7 @@ class Architecture:
     position_offset: int = 0
     query_gate: bool = False
     router_buffer: bool = False
+    key_is_value: bool = False
     head_bias: bool = False
     head_kind: Literal["lm", "mlm", "pooler", "none"] = "lm"
     type_vocab: int = 0

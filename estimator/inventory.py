@@ -53,6 +53,7 @@ def stem(blocks: Blocks) -> Weights:
         found += blocks.linear("project_in", arch.hidden, width, bias=False)
     if arch.embedding_norm:
         found += blocks.norm("embedding_norm", arch.hidden)
+    found += blocks.table("stem")
     unmodelled = dict(arch.extra).get("unmodelled")
     return found + ((Weight("unmodelled", (int(unmodelled),), "other"),) if unmodelled else ())
 

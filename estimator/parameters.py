@@ -43,7 +43,8 @@ class Blocks:
     def table(self, kind: str) -> Weights:
         """The family's own tensors for a kind of block: attention, latent, linear, ssm, conv, moe or layer."""
         sizes = symbols(self.arch)
-        return tuple(_table_weight(name, shape, sizes) for name, shape in self.tables.get(kind, {}).items())
+        made = (_table_weight(name, shape, sizes) for name, shape in self.tables.get(kind, {}).items())
+        return tuple(weight for weight in made if weight.numel)
 
     def attention(self, kind: str) -> Weights:
         """What mixes tokens in a layer of ``kind``."""
@@ -69,7 +70,8 @@ class Blocks:
         else:
             found = self.linear("q_proj", q_rows, arch.hidden, arch.qkv_bias)
             found += self.linear("k_proj", k_width, arch.hidden, arch.qkv_bias)
-            found += self.linear("v_proj", v_width, arch.hidden, arch.qkv_bias)
+            if not (arch.key_is_value and kind == "full"):
+                found += self.linear("v_proj", v_width, arch.hidden, arch.qkv_bias)
         found += self.linear("o_proj", arch.hidden, arch.heads * (arch.value_head_dim or head_dim), arch.out_bias)
         if arch.qk_norm:
             found += self.norm("q_norm", q_width if arch.qk_norm_full else head_dim)
@@ -95,7 +97,10 @@ class Blocks:
         """The feed-forward block of a layer of ``kind``: dense, moe or none."""
         if kind == "none":
             return ()
-        return self.experts() + self.table("moe") if kind == "moe" else self.dense(self.arch.intermediate)
+        if kind == "dense":
+            return self.dense(self.arch.intermediate)
+        beside = self.dense(self.arch.intermediate) if self.family.get("beside") else ()
+        return beside + self.experts() + self.table("moe")
 
     def dense(self, width: int, prefix: str = "") -> Weights:
         """A feed-forward block of ``width``: gated (two matrices in, or one fused) or plain."""
@@ -141,6 +146,8 @@ def symbols(arch: Architecture) -> dict[str, int]:
     """The sizes that the tables of ``families.jsonl`` speak of."""
     sizes = {
         "hidden": arch.hidden,
+        "vocab": arch.vocab,
+        "layers": arch.layers,
         "intermediate": arch.intermediate,
         "heads": arch.heads,
         "q_width": arch.heads * arch.head_dim,
@@ -157,7 +164,8 @@ def symbols(arch: Architecture) -> dict[str, int]:
         ssm = arch.ssm
         sizes |= {"inner": ssm.inner, "state": ssm.state, "kernel": ssm.conv_kernel, "groups": ssm.groups}
         sizes |= {"ssm_heads": ssm.heads, "dt_rank": ssm.dt_rank}
-    return sizes | {name: value for name, value in arch.extra if isinstance(value, int)}
+    stated = {name: value or 0 for name, value in arch.extra if value is None or isinstance(value, int)}
+    return sizes | stated | {"present": int(bool(stated.get("ple")))}
 
 
 def _table_weight(name: str, shape: str, sizes: dict[str, int]) -> Weight:

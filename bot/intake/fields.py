@@ -11,10 +11,15 @@ WORD_FIELDS = (
 LOOK_BACK = 3
 
 
-def read_fields(sheet: Sheet) -> None:
+def read_tools(sheet: Sheet) -> None:
+    """Frameworks and engines, read before models: LLaMA-Factory and llama.cpp are none."""
+    read_fields(sheet, ("engine", "framework"))
+
+
+def read_fields(sheet: Sheet, names: tuple[str, ...] = WORD_FIELDS) -> None:
     """Every phrase of the lexicon that names a field's value, the longest phrase at each place."""
     for index in sheet.free_starts():
-        word = sheet.phrase(index, *WORD_FIELDS)
+        word = sheet.phrase(index, *names)
         if word and not _is_inside(sheet, word.start, word.end):
             found = sheet.words(word.start, word.end)
             sheet.read(word.section, word.value, word.start, word.end, f'"{found}" means {word.value}')

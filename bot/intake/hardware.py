@@ -31,6 +31,7 @@ class Hardware:
     count: int | None = None
     nodes: int | None = None
     memory_gb: float | None = None
+    usable: bool = False
 
 
 class _Cluster:
@@ -125,6 +126,7 @@ class _Cluster:
             self.found.memory_gb = quantity.value
         else:
             self.invalid.append("memory_gb")
+        self.found.usable = self.found.usable or self._usable_before()
         self.position = quantity.end
         return True
 

@@ -111,7 +111,7 @@ def _hardware_fields(hardware: Hardware) -> Fields:
 def _card_name(hardware: Hardware) -> str:
     """The card as the message has it, with the stated memory where the name alone means another variant."""
     usual = card_named(str(hardware.gpu))
-    if hardware.memory_gb and usual and abs(usual.memory_gb / hardware.memory_gb - 1) > SAME_CARD:
+    if hardware.memory_gb and usual and not hardware.usable and abs(usual.memory_gb / hardware.memory_gb - 1) > SAME_CARD:
         return f"{hardware.gpu} {hardware.memory_gb:g}GB"
     return str(hardware.gpu)
 
@@ -129,6 +129,8 @@ def _shapes(sheet: Sheet) -> list[Fields]:
 def settled(fields: Fields, running: bool) -> Fields:
     """The run with what its own words imply; ``running`` says that the message speaks of running the model."""
     run = dict(fields)
+    if "adapter" in run:
+        run.setdefault("method", "lora")
     _settle_task(run, running)
     _settle_method(run)
     _settle_cards(run)

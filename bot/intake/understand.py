@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
-from bot.intake.fields import read_bare_lengths, read_fields, read_other_memory, read_parallel_sizes
+from bot.intake.fields import read_bare_lengths, read_fields, read_other_memory, read_parallel_sizes, read_tools
 from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
 from bot.intake.models import read_models
@@ -53,6 +53,7 @@ def read_sheet(text: str) -> Sheet:
     read_amounts(sheet)
     read_parallel_sizes(sheet)
     read_other_memory(sheet)
+    read_tools(sheet)
     read_models(sheet)
     read_hardware(sheet)
     read_questions(sheet)

@@ -50,15 +50,16 @@ def _inner(inner: Row, config: Row, outer_type: str) -> tuple[Row, str]:
     return {**shared, **inner}, families.text_type(model_type)
 
 
-LLAMA_FACTS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size")
+LLAMA_FACTS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 
 
 def _stand_in(reader: ConfigReader) -> Row:
     """Llama's blocks, with experts and latent attention where stated, for a type that is not described."""
-    if any(reader.given(key) is None for key in LLAMA_FACTS):
+    widths = [reader.given(key) for key in ("intermediate_size", "moe_intermediate_size")]
+    if widths == [None, None] or any(reader.given(key) is None for key in LLAMA_FACTS):
         raise unknown_type(reader.model_type)
-    base = families.family("deepseek_v3" if reader.given("kv_lora_rank") else "llama") or {}
-    return {**base, "mlp": "moe" if reader.given("num_experts") else "gated"}
+    base = families.family("deepseek_v2" if reader.given("kv_lora_rank") else "llama") or {}
+    return {**base, "mlp": "moe" if reader.given("num_experts") else "gated", "latent_experts": "moe_latent_size"}
 
 
 def unknown_type(model_type: str) -> EstimatorError:
@@ -96,8 +97,7 @@ def _architecture(reader: ConfigReader, family: Row) -> Architecture:
         hidden=hidden,
         layers=layers,
         heads=heads,
-        kv_heads=_kv_heads(reader, family, heads),
-        head_dim=reader.optional("head_dim") or hidden // max(heads, 1),
+        **_head_shapes(reader, family, heads, hidden),
         intermediate=_intermediate(reader, family, hidden, mlps),
         vocab=reader.count("vocab_size"),
         max_positions=reader.optional("max_position_embeddings") or 0,
@@ -169,6 +169,19 @@ def _norm_names(reader: ConfigReader, family: Row) -> tuple[tuple[str, str], ...
         if reader.flag(rule):
             return tuple(norms.items())
     return tuple(family["norms"].items())
+
+
+def _head_shapes(reader: ConfigReader, family: Row, heads: int, hidden: int) -> Row:
+    """Key/value heads and head width; Gemma 4's full layers have their own, the plain keys are the windowed ones'."""
+    kv_heads, head_dim = _kv_heads(reader, family, heads), reader.optional("head_dim") or hidden // max(heads, 1)
+    if not family.get("global_heads"):
+        return {"kv_heads": kv_heads, "head_dim": head_dim}
+    return {
+        "kv_heads": reader.optional("num_global_key_value_heads") or kv_heads,
+        "head_dim": reader.optional("global_head_dim") or 512,
+        "sliding_kv_heads": kv_heads,
+        "sliding_head_dim": head_dim,
+    }
 
 
 def _kv_heads(reader: ConfigReader, family: Row, heads: int) -> int:

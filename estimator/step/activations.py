@@ -11,8 +11,10 @@ def gelu_tanh_written_out(x: Tensor) -> Tensor:
     half = ops.scale(x)
     inner = ops.scale(ops.power(x))
     inner = ops.add(x, inner)
-    inner = ops.tanh(ops.scale(inner))
-    return ops.mul(half, ops.shift(inner))
+    inner = ops.scale(inner)
+    inner = ops.tanh(inner)
+    inner = ops.shift(inner)
+    return ops.mul(half, inner)
 
 
 def gelu_fast(x: Tensor) -> Tensor:
@@ -23,7 +25,8 @@ def gelu_fast(x: Tensor) -> Tensor:
     inner = ops.mul(left, right)
     del left, right
     inner = ops.tanh(inner)
-    return ops.mul(half, ops.shift(inner))
+    inner = ops.shift(inner)
+    return ops.mul(half, inner)
 
 
 def quick_gelu(x: Tensor) -> Tensor:

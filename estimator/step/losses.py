@@ -29,18 +29,22 @@ def logits_of(model: Model, hidden: Tensor) -> Tensor:
 def standard(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     """transformers' loss: logits to fp32, log-softmax, negative log-likelihood. Returns loss and logits."""
     logits = logits_of(model, hidden)
-    targets = _shifted(labels)
-    loss = cross_entropy(ops.cast(logits, FULL), targets)
+    loss = _causal(model, logits, labels)
     if model.regime.outputs_to_full:
         logits = ops.cast(logits.detach(), FULL)
     return loss, logits
 
 
-def _shifted(labels: Tensor) -> Tensor:
+def _causal(model: Model, logits: Tensor, labels: Tensor) -> Tensor:
+    """``ForCausalLMLoss``: the padded labels stay alive beside their shifted copy."""
+    logits = ops.cast(logits, FULL)
     padded = labels.tape.new("T1", 1, LONG)
-    shifted = labels.tape.new("T", 1, LONG)
-    del padded
-    return shifted
+    return cross_entropy(logits, _shifted(model, padded))
+
+
+def _shifted(model: Model, padded: Tensor) -> Tensor:
+    """``padded[..., 1:].contiguous()``: a view of one sequence, a copy of several."""
+    return padded if model.regime.single else padded.tape.new("T", 1, LONG)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -94,7 +98,9 @@ def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
 def fused(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     """Liger's fused linear cross-entropy: gradients are made in the forward, one chunk of logits at a time."""
     tape, weight = model.tape, head_weight(model)
-    targets = _shifted(labels)
+    padded = labels.tape.new("T1", 1, LONG)
+    targets = _shifted(model, padded)
+    del padded
     x, w = ops.autocast(hidden), ops.autocast(weight)
     grad_hidden = tape.like(x)
     grad_weight = tape.like(w, item="gradients") if w.needs else None

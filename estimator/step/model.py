@@ -6,6 +6,7 @@ from dataclasses import replace
 from estimator.architecture import Architecture, Inventory, LayerKind, Weight
 from estimator.step import ops
 from estimator.step.adapters import adapted, targeted
+from estimator.step.cache import Cache
 from estimator.step.quantised import linear_4bit, linear_int8
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, Leaf, Tape, Tensor
@@ -21,17 +22,30 @@ class Layer:
         self.trains = trains
         self.shapes = {weight.name: weight for weight in weights}
         self.leaves: dict[str, Leaf] = {}
+        self.cache: Cache | None = None
+
+    def cached(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values to attend to: with a cache, those of all tokens so far."""
+        return (k, v) if self.cache is None else self.cache.update(k, v)
 
     def has(self, name: str) -> bool:
         """Whether the layer has a parameter of this name."""
         return name in self.shapes
 
-    def weight(self, name: str) -> Leaf:
-        """The leaf of a parameter, made when first asked for."""
+    def weight(self, name: str, itemsize: int = 0) -> Leaf:
+        """The leaf of a parameter, made when first asked for; ``itemsize`` where its class fixes the type."""
         leaf = self.leaves.get(name)
         if leaf is None:
-            leaf = self.leaves[name] = self._leaf(self.shapes[name])
+            leaf = self.leaves[name] = self._leaf(self.shapes[name], itemsize)
         return leaf
+
+    def name_of(self, part: str) -> str:
+        """The parameter that plays ``part`` in this layer (see ``Weight``), or ""."""
+        return next((weight.name for weight in self.shapes.values() if weight.part == part), "")
+
+    def module_of(self, part: str) -> str:
+        """The module whose weight plays ``part`` in this layer, or ""."""
+        return self.name_of(part).removesuffix(".weight")
 
     def extra(self, name: str, elements: int, itemsize: int) -> Leaf:
         """A trainable parameter that the base model does not have (an adapter's)."""
@@ -39,8 +53,8 @@ class Layer:
             self.leaves[name] = self._trainable(name, elements, itemsize, True)
         return self.leaves[name]
 
-    def _leaf(self, weight: Weight) -> Leaf:
-        return self._trainable(weight.name, weight.numel, itemsize_of(weight, self.regime), self.trains)
+    def _leaf(self, weight: Weight, itemsize: int = 0) -> Leaf:
+        return self._trainable(weight.name, weight.numel, itemsize or itemsize_of(weight, self.regime), self.trains)
 
     def _trainable(self, name: str, elements: int, itemsize: int, trains: bool) -> Leaf:
         leaf = Leaf(self.tape, elements, itemsize, trains, name)
@@ -72,11 +86,11 @@ class Layer:
         bias = self.shapes.get(f"{name}.bias")
         return bias.shape[0] if bias is not None else shape[0]
 
-    def rms_norm(self, x: Tensor, name: str) -> Tensor:
-        """Llama's RMS norm as transformers writes it: in fp32, cast back, then scaled."""
+    def rms_norm(self, x: Tensor, name: str, groups: int = 1) -> Tensor:
+        """Llama's RMS norm as transformers writes it: in fp32, cast back, then scaled; over each of ``groups`` heads."""
         itemsize = x.itemsize
         h = ops.cast(x, FULL)
-        variance = ops.mean(ops.power(h))
+        variance = ops.mean(ops.power(h), groups)
         h = ops.mul(h, ops.rsqrt(ops.shift(variance)))
         return ops.mul(ops.cast(h, itemsize), self.weight(f"{name}.weight"))
 

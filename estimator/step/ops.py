@@ -101,6 +101,17 @@ def shift(x: Tensor) -> Tensor:
     return out
 
 
+def subtract(x: Tensor, y: Tensor) -> Tensor:
+    """``x - y``; ``x`` has the shape of the result, ``y`` may broadcast: its gradient is a new, negated tensor."""
+    tape = x.tape
+    out = tape.like(x, max(x.itemsize, y.itemsize))
+    if not (x.needs or y.needs):
+        return out
+    rows, width, size = shape_of(out)
+    need_y = y.needs
+    return tape.attach(out, (x, y), (), lambda g: (g, tape.new(rows, width, size) if need_y else None))
+
+
 def negate(x: Tensor) -> Tensor:
     """``-x``."""
     return scale(x)
@@ -126,10 +137,10 @@ def power(x: Tensor) -> Tensor:
     return tape.attach(out, (x,), kept, backward)
 
 
-def mean(x: Tensor) -> Tensor:
-    """Mean over the last dimension, kept as width 1; the backward divides an expanded gradient: full size."""
+def mean(x: Tensor, groups: int = 1) -> Tensor:
+    """Mean over the last dimension (of each of ``groups`` heads); the backward divides an expanded gradient: full size."""
     tape = x.tape
-    out = tape.new(x.rows, 1, x.itemsize)
+    out = tape.new(x.rows, groups, x.itemsize)
     if x.needs:
         rows, width, size = shape_of(x)
         tape.attach(out, (x,), (), lambda g: (tape.new(rows, width, size),))
@@ -194,7 +205,7 @@ def concat(parts: Sequence[Tensor]) -> Tensor:
     rows, size = parts[0].rows, parts[0].itemsize
     out = tape.new(rows, sum(widths), size)
     if any(part.needs for part in parts):
-        tape.attach(out, parts, (), lambda g: [g.view(rows, width) for width in widths])
+        tape.attach(out, parts, (), lambda g: [Tensor(tape, g.storage, rows, width, size) for width in widths])
     return out
 
 
@@ -341,3 +352,22 @@ def mean_all(x: Tensor) -> Tensor:
         rows, width, size = shape_of(x)
         tape.attach(out, (x,), (), lambda g: (Tensor(tape, g.storage, rows, width, size),))
     return out
+
+
+def plain_layer_norm(x: Tensor) -> Tensor:
+    """``native_layer_norm`` without weight and bias."""
+    x = full(x)
+    tape = x.tape
+    kept = [tape.save(x)] if x.needs else []
+    out = tape.like(x)
+    average, deviation = tape.new(x.rows, 1, FULL), tape.new(x.rows, 1, FULL)
+    if x.needs:
+        kept += [tape.save(average), tape.save(deviation)]
+        rows, width, size = shape_of(x)
+        tape.attach(out, (x,), kept, lambda g: (tape.new(rows, width, size),))
+    return out
+
+
+def to_half(x: Tensor) -> Tensor:
+    """``x.to(half)`` where code casts by itself: no cached copy."""
+    return x if x.itemsize == HALF else _half_copy(x)

@@ -25,7 +25,10 @@ def rounded(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """What a traced program is evaluated for: sequences, tokens per sequence, tokens already cached, window."""
+    """What a traced program is evaluated for: sequences, tokens per sequence, sliding window.
+
+    Inference: ``length`` is the prompt, ``cached`` the generated tokens in the cache once the last decode step ran.
+    """
 
     batch: int
     length: int
@@ -53,12 +56,27 @@ def row_counts(kinds: Iterable[Rows], at: Dimensions) -> dict[Rows, int]:
         "K": b * total,
         "W": b * window,
         "bsK": b * s * total,
+        "bsK8": b * s * -(-total // 8) * 8,
         "sK": s * total,
+        "K0": b * (total - 1),
+        "W0": b * (min(total - 1, at.window) if at.window else total - 1),
+        "bsW": b * s * window,
+        "sW": s * window,
     }
     for kind in kinds:
         if kind not in known:
-            known[kind] = _special(kind, known)
+            known[kind] = _staged(kind, at) if kind[0] in STAGES else _special(kind, known)
     return known
+
+
+STAGES = ("first", "last")
+"""Decode steps that a program evaluates: the first one and the last one."""
+
+
+def _staged(kind: Rows, at: Dimensions) -> int:
+    """A row count of a decode step: one token per sequence on top of what is cached."""
+    cached = at.length if kind[0] == "first" else max(at.length + at.cached - 1, 1)
+    return row_counts([kind[1]], Dimensions(at.batch, 1, cached, at.window))[kind[1]]
 
 
 def _special(kind: Rows, known: dict[Rows, int]) -> int:

@@ -21,6 +21,9 @@ BOOL = 1
 Rows = str | tuple[Any, ...]
 """A row count: a name that ``program.rows_of`` knows, or a tuple such as ("min", "T", 4096)."""
 
+ONE_QUERY: dict[Rows, Rows] = {"ss": "sK", "bss": "bsK", "bss8": "bsK8"}
+"""Row counts of queries by keys in a decode step, where one query meets all cached keys."""
+
 
 class Storage:
     """Bytes of one allocation, alive as long as something refers to it."""
@@ -159,10 +162,12 @@ class Tape:
         self.casts: dict[int, tuple[Leaf, Tensor, int]] = {}
         self.frame: Frame | None = None
         self.merge_in_place = merge_in_place
+        self.stage = ""
 
     def new(self, rows: Rows, width: int, itemsize: int, item: str = "") -> Tensor:
         """Allocate ``rows`` x ``width`` elements of ``itemsize`` bytes."""
-        key = (rows, width * itemsize, item or self.item, self.scope)
+        counted = (self.stage, ONE_QUERY.get(rows, rows)) if self.stage else rows
+        key = (counted, width * itemsize, item or self.item, self.scope)
         index = self.index_of.get(key)
         if index is None:
             index = self.index_of[key] = len(self.kinds)
@@ -254,7 +259,8 @@ class Tape:
         assert root.node is not None
         waiting: dict[int, tuple[Node, list[Tensor | None]]] = {}
         queue: list[int] = []
-        self._hand(Edge(root), self.like(root), waiting, queue)
+        seed = self.like(root)
+        self._hand(Edge(root), seed, waiting, queue)
         root.node = None
         while queue:
             node, grads = waiting.pop(-heappop(queue))

@@ -5,10 +5,10 @@ from estimator.step.assembly import Builder
 from estimator.step.families import family_of
 from estimator.step.losses import LOSSES
 from estimator.step.masks import given_mask
-from estimator.step.model import Model
+from estimator.step.model import Model, wants_gradient
 from estimator.step.program import Program
 from estimator.step.regime import Regime
-from estimator.step.tape import FULL, HALF, LONG, Leaf, Tape, Tensor
+from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
 
 
 def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]:
@@ -67,9 +67,10 @@ def _forward(
     family, regime = family_of(model.arch.model_type), model.regime
     hidden = family.stem(model, ids)
     if regime.adapter is not None and regime.checkpointing != "none" and not hidden.needs:
-        hidden = _wants_gradient(hidden)
-    embedded = hidden
+        hidden = wants_gradient(hidden)
     around = family.shared(model, hidden)
+    if not model.held:
+        model.held.append(hidden)
     for position, index in enumerate(order):
         tape.segment = position + 1
         tape.mark("forward")
@@ -77,7 +78,8 @@ def _forward(
     tape.segment = len(order) + 1
     tape.mark("forward")
     hidden = family.top(model, hidden)
-    del around, embedded
+    del around
+    model.held.clear()
     tape.mark("loss")
     tape.item = "logits_loss"
     return LOSSES[regime.loss](model, hidden, labels)
@@ -90,12 +92,6 @@ def _layer(tape, model, family, index, hidden, around):  # type: ignore[no-untyp
     if wanted and hidden.needs | layer.trains:
         return tape.checkpoint(lambda x: family.layer(model, layer, x, around), hidden)
     return family.layer(model, layer, hidden, around)
-
-
-def _wants_gradient(hidden: Tensor) -> Leaf:
-    leaf = Leaf(hidden.tape, hidden.width, hidden.itemsize, True)
-    leaf.rows, leaf.storage, leaf.is_parameter = hidden.rows, hidden.storage, False
-    return leaf
 
 
 def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:

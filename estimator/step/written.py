@@ -17,6 +17,18 @@ def rate(model: Model, probability: float) -> float:
     return probability if model.regime.training and model.regime.dropout else 0.0
 
 
+def by_heads(model: Model, x: Tensor) -> Tensor:
+    """``x.view(…, heads, size).transpose(1, 2)``: written-out attention gives it a gradient that must be copied back."""
+    if model.regime.attention != "eager":
+        return x
+    tape = x.tape
+    out = x.detach()
+    if x.needs:
+        rows, width, size = ops.shape_of(x)
+        tape.attach(out, (x,), (), lambda g: (tape.new(rows, width, size),))
+    return out
+
+
 def folded(model: Model, x: Tensor) -> Tensor:
     """A transposed view of several sequences as ``bmm`` needs it: in half precision under autocast, and contiguous."""
     x = ops.autocast(x)

@@ -3,11 +3,12 @@
 from types import ModuleType
 
 from estimator.errors import EstimatorError
-from estimator.step.families import llama
+from estimator.step.families import gpt2, llama
 
 FAMILIES: dict[str, ModuleType] = {
     "llama": llama,
     "qwen2": llama,
+    "gpt2": gpt2,
 }
 
 

@@ -6,7 +6,7 @@ from estimator.step.attention import sdpa
 from estimator.step.masks import causal_mask, positions
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import Tensor
-from estimator.step.written import attend, rate
+from estimator.step.written import attend, by_heads, rate
 
 
 class Shared:
@@ -46,14 +46,16 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     with model.tape.inside("norm"):
         x = layer.layer_norm(x, "ln_2")
     with model.tape.inside("mlp"):
-        x = mlp(model, layer, x)
-    return ops.add(residual, x)
+        changed = mlp(model, layer, x)
+    return ops.add(residual, changed)
 
 
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """Fused projection, attention, output projection, dropout."""
     arch = model.arch
     q, k, v = ops.split(layer.linear(x, "attn.c_attn"), [arch.hidden] * 3)
+    k, v = by_heads(model, k), by_heads(model, v)
+    q = by_heads(model, q)
     if model.regime.attention == "eager":
         out = attend(model, q, k, v, around.mask, full_softmax=False)
     else:

@@ -1,76 +1,97 @@
 """Llama and its kin: pre-norm decoder with RMS norms, rotary positions, grouped queries and a gated MLP."""
 
 from estimator.step import ops
+from estimator.step.activations import activation
 from estimator.step.attention import eager, rotate, sdpa
-from estimator.step.masks import causal_mask, positions
-from estimator.step.model import Layer, Model
+from estimator.step.families import blocks
+from estimator.step.masks import causal_mask, positions, sliding_mask
+from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import FULL, Tensor
+from estimator.step.written import rate
 
 
 class Shared:
-    """What all layers read: position ids, rotary tables and masks."""
+    """What all layers read: position ids, rotary tables, and the masks of full and of windowed layers."""
 
-    def __init__(self, ids: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> None:
-        self.ids, self.cos, self.sin, self.mask = ids, cos, sin, mask
+    def __init__(self, ids: Tensor, cos: Tensor, sin: Tensor, full: Tensor | None, sliding: Tensor | None) -> None:
+        self.ids, self.cos, self.sin = ids, cos, sin
+        self.full, self.sliding = full, sliding
+
+    def mask(self, layer: Layer) -> Tensor | None:
+        """The mask of a layer of this kind."""
+        return self.sliding if windowed(layer) else self.full
 
 
-def rotary(model: Model, hidden: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine tables of one length, in the residual stream's type."""
+def windowed(layer: Layer) -> bool:
+    """Whether the layer attends to a window."""
+    return layer.kind is not None and layer.kind.attention == "sliding"
+
+
+def rotary(model: Model, itemsize: int) -> tuple[Tensor, Tensor]:
+    """Cosine and sine tables of one length: made in fp32, cast to ``itemsize``."""
     tape, size = model.tape, int(model.arch.head_dim * model.arch.rotary_fraction)
     angles = tape.new("s", size // 2, FULL)
     table = ops.concat([angles, angles])
     del angles
-    cos = ops.cast(ops.scale(ops.scale(table)), hidden.itemsize)
-    sin = ops.cast(ops.scale(ops.scale(table)), hidden.itemsize)
-    return cos, sin
+    cos = ops.scale(ops.scale(table))
+    sin = ops.scale(ops.scale(table))
+    return ops.cast(cos, itemsize), ops.cast(sin, itemsize)
 
 
 def stem(model: Model, ids: Tensor) -> Tensor:
     """Token embeddings."""
-    return ops.embedding(model.stem.weight("embed_tokens.weight"), ids.rows, model.arch.hidden, ids)
+    return embedded(model, "embed_tokens.weight", ids)
 
 
 def shared(model: Model, hidden: Tensor) -> Shared:
-    """Tables and masks, made once per forward."""
+    """Tables and masks, made once per forward; tables in the type of the residual stream."""
+    return gathered(model, hidden, hidden.itemsize)
+
+
+def gathered(model: Model, hidden: Tensor, itemsize: int) -> Shared:
+    """Position ids, the masks that the layers' kinds call for, and tables of ``itemsize``."""
     ids = positions(model)
-    mask = causal_mask(model, hidden)
-    cos, sin = rotary(model, hidden)
-    return Shared(ids, cos, sin, mask)
+    full = causal_mask(model, hidden) if "full" in model.arch.layer_types else None
+    sliding = sliding_mask(model, hidden) if "sliding" in model.arch.layer_types else None
+    return Shared(ids, *rotary(model, itemsize), full, sliding)
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """One decoder layer."""
-    residual = x
-    with model.tape.inside("norm"):
-        x = layer.rms_norm(x, "input_layernorm")
-    with model.tape.inside("attention"):
-        x = attention(model, layer, x, around)
-    x = ops.add(residual, x)
-    residual = x
-    with model.tape.inside("norm"):
-        x = layer.rms_norm(x, "post_attention_layernorm")
-    with model.tape.inside("mlp"):
-        x = mlp(layer, x)
-    return ops.add(residual, x)
+    return blocks.pre_norm(model, layer, x, around, attention, mlp)
 
 
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """Projections, rotary, attention, output projection."""
-    arch = model.arch
+    q, k, v = projected(layer, x)
+    q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    return attended(model, layer, q, k, v, around)
+
+
+def projected(layer: Layer, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values from a linear each."""
     q = layer.linear(x, "self_attn.q_proj")
     k = layer.linear(x, "self_attn.k_proj")
-    v = layer.linear(x, "self_attn.v_proj")
-    q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
-    kernel = eager if model.regime.attention == "eager" else sdpa
-    out = kernel(q, k, v, arch.heads, arch.kv_heads, around.mask)
+    return q, k, layer.linear(x, "self_attn.v_proj")
+
+
+def attended(
+    model: Model, layer: Layer, q: Tensor, k: Tensor, v: Tensor, around: Shared, *, by_head: bool = False
+) -> Tensor:
+    """Attention and output projection; ``by_head``: queries lie head after head, which the flash kernel's result copies."""
+    arch, mask = model.arch, around.mask(layer)
+    dropout = rate(model, arch.attention_dropout)
+    if model.regime.attention == "eager":
+        out = eager(q, k, v, arch.heads, arch.kv_heads, mask, dropout)
+    else:
+        out = sdpa(q, k, v, arch.heads, arch.kv_heads, mask, dropout, by_head=by_head)
     return layer.linear(out, "self_attn.o_proj")
 
 
-def mlp(layer: Layer, x: Tensor) -> Tensor:
+def mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:
     """``down(act(gate(x)) * up(x))``."""
-    return layer.linear(
-        ops.mul(ops.silu(layer.linear(x, "mlp.gate_proj")), layer.linear(x, "mlp.up_proj")), "mlp.down_proj"
-    )
+    gate = activation(model.arch.activation)(layer.linear(x, "mlp.gate_proj"))
+    return layer.linear(ops.mul(gate, layer.linear(x, "mlp.up_proj")), "mlp.down_proj")
 
 
 def top(model: Model, x: Tensor) -> Tensor:

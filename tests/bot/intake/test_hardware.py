@@ -1,0 +1,43 @@
+"""Cards, their number and memory, in any order."""
+
+import pytest
+
+from bot.intake.understand import read_sheet
+
+Found = tuple[str | None, int | None, float | None]
+
+
+def cards(text: str) -> list[Found]:
+    return [(one.gpu, (one.count or 1) * (one.nodes or 1) if one.count else None, one.memory_gb) for one in read_sheet(text).values("hardware")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2x4090", [("4090", 2, None)]),
+        ("4090x2", [("4090", 2, None)]),
+        ("4090 * 8", [("4090", 8, None)]),
+        ("2 T4", [("T4", 2, None)]),
+        ("两张A100 40G", [("A100", 2, 40)]),
+        ("4张80G A100", [("A100", 4, 80)]),
+        ("8*32g V100", [("V100", 8, 32)]),
+        ("4卡3090", [("3090", 4, None)]),
+        ("8×H100", [("H100", 8, None)]),
+        ("8xA100-80GB", [("A100", 8, 80)]),
+        ("一张24G的4090", [("4090", 1, 24)]),
+        ("只有4张4090，单卡24G", [("4090", 4, 24)]),
+        ("8 RTX A6000(48Gb)", [("RTX A6000", 8, 48)]),
+        ("4×24G", [(None, 4, 24)]),
+        ("4*A6000 (48GB) or 8*A100 (80GB)", [("A6000", 4, 48), ("A100", 8, 80)]),
+        ("5060TI16G", [("5060TI", None, 16)]),
+        ("on a 3090", [("3090", 1, None)]),
+        ("3 nodes x 8x H100-80GB", [("H100", 24, 80)]),
+        ("单机16卡*32G*4机", [(None, 64, 32)]),
+        ("2张V100S 32G 每张可用22G", [("V100S", 2, 22)]),
+        ("24g卡", [(None, None, 24)]),
+        ("a GTX 1650", [("GTX 1650", 1, None)]),
+        ("8卡呢", [(None, 8, None)]),
+    ],
+)
+def test_sets_of_cards(text: str, expected: list[Found]) -> None:
+    assert cards(text) == expected

@@ -1,0 +1,99 @@
+"""What single words and numbers are read as."""
+
+from typing import Any
+
+import pytest
+
+from bot.intake.understand import read_sheet
+
+
+def read(text: str) -> dict[str, Any]:
+    return {one.field: one.value for one in read_sheet(text).readings}
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("bs4", "micro_batch", 4),
+        ("batch size = 8", "micro_batch", 8),
+        ("批大小为 8", "micro_batch", 8),
+        ("per_device_train_batch_size 2", "micro_batch", 2),
+        ("seq 4k", "seq_len", 4096),
+        ("max_length 16384", "seq_len", 16384),
+        ("32k context", "seq_len", 32768),
+        ("2048 tokens", "seq_len", 2048),
+        ("上下文 8k", "seq_len", 8192),
+        ("7b 2048", "seq_len", 2048),
+        ("ga8", "grad_accum", 8),
+        ("梯度累积 16", "grad_accum", 16),
+        ("lora_rank 64", "rank", 64),
+        ("3 epochs", "epochs", 3),
+        ("10k samples", "samples", 10_000),
+        ("1万条数据", "samples", 10_000),
+        ("内存800G", "host_ram_gib", 800),
+        ("laptop with 24GB of RAM", "host_ram_gib", 24),
+        ("15h30m", "hours", 15.5),
+        ("12$/h", "price_usd_per_hour", 12),
+        ("tp2", "tensor", 2),
+        ("tensor parallel 8", "tensor", 8),
+        ("full fine-tuning", "method", "full"),
+        ("全参", "method", "full"),
+        ("qlroa", "method", "qlora"),
+        ("from scratch", "stage", "pretrain"),
+        ("DPO", "stage", "dpo"),
+        ("推理", "task", "infer"),
+        ("微调", "task", "train"),
+        ("4-bit", "weight_format", "nf4"),
+        ("Q4_K_M", "weight_format", "Q4_K_M"),
+        ("awq", "weight_format", "awq-4bit-g128"),
+        ("fp16", "precision", "fp16"),
+        ("8bit adam", "optimizer", "adamw-8bit"),
+        ("Adam-mini", "optimizer", "adam-mini"),
+        ("no gradient checkpointing", "gradient_checkpointing", "none"),
+        ("flash attention 2", "attention", "flash2"),
+        ("zero3", "parallelism", "zero3"),
+        ("ZeRO stage 2", "parallelism", "zero2"),
+        ("fsdp", "parallelism", "fsdp"),
+        ("cpu offload", "offload", "both"),
+        ("vllm", "engine", "vllm"),
+        ("LLaMA-Factory", "framework", "llama-factory"),
+    ],
+)
+def test_a_reading(text: str, field: str, value: Any) -> None:
+    assert read(text).get(field) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("got 2 B and 3 A", "size"),
+        ("adaptive", "optimizer"),
+        ("bs4 seq 4k", "gpu_count"),
+        ("shift8 q4096", "weight_format"),
+        ("rank 24GB", "rank"),
+        ("on 1 H100", "hours"),
+    ],
+)
+def test_what_must_not_be_read(text: str, field: str) -> None:
+    assert field not in read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "invalid"),
+    [
+        ("batch -4 seq 0", ["micro_batch", "seq_len"]),
+        ("seq 999999999999", ["seq_len"]),
+        ("gpu:0GB", ["memory_gb"]),
+        ("bs 1.5", ["micro_batch"]),
+        ("1000000b model", ["params_b"]),
+        ("0 x 4090", ["gpu_count"]),
+    ],
+)
+def test_impossible_values_are_named(text: str, invalid: list[str]) -> None:
+    assert read_sheet(text).invalid == invalid
+
+
+def test_every_reading_has_its_words_and_reason() -> None:
+    for one in read_sheet("llama3 8b qlora bs 4 seq 4k on 2x4090 with zero3").readings:
+        assert one.text
+        assert one.why

@@ -1,0 +1,128 @@
+"""From whole messages to runs."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.intake.understand import Question, understand
+
+LLAMA = "can I fine-tune llama3 8b with lora on a 3090?"
+
+
+def only(question: Question) -> dict[str, Any]:
+    assert len(question.runs) == 1
+    return question.runs[0]
+
+
+def test_the_slash_command() -> None:
+    run = only(understand("/vram model:0.5b method:lora gpu:8GB"))
+    assert run == {
+        "model": "0.5b", "method": "lora", "gpu": "8GB", "memory_gb": 8.0, "task": "train", "params_b": 0.5,
+        "resolved_model": "Qwen/Qwen2.5-0.5B",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reply", "question"),
+    [
+        (LLAMA, "answer", "fit"),
+        ("How much GPU mem for 7B?", "answer", "need_memory"),
+        ("how many 80g a100 to fine-tune 70b", "answer", "need_gpu"),
+        ("0.5B 全参 8G卡 bs 最大多少", "answer", "max_batch"),
+        ("vllm llama3 70b awq 2x3090 max ctx?", "answer", "max_seq"),
+        ("what size model can I lora on a 3090?", "answer", "max_model"),
+        ("lora 8b: 3090 vs 4090?", "answer", "compare"),
+        ("why does 7b full need so much", "answer", "explain"),
+        ("7b lora OOM on 24GB, how to reduce?", "answer", "advice"),
+        ("llama3 8b qlora on 24GB, how long?", "clarify", "time"),
+        ("help", "answer", "help"),
+        ("8G显存 int4可以lora微调吗", "clarify", "fit"),
+        ("/vram model:banana gpu:24GB", "clarify", "fit"),
+        ("lol my gpu fan is so loud today", "ignore", "other"),
+        ("thanks, that worked!", "ignore", "other"),
+        ("meeting moved to room 4090 at 8b", "ignore", "other"),
+        ("got 2 B and 3 A this term, 80 in math", "ignore", "other"),
+        ("中午吃什么", "ignore", "other"),
+        ("can a 3060 do stable diffusion xl?", "refuse", "other"),
+    ],
+)
+def test_reply_and_question(text: str, reply: str, question: str) -> None:
+    found = understand(text)
+    assert (found.reply, found.question) == (reply, question)
+
+
+def test_an_open_method_gives_every_reading() -> None:
+    found = understand("vram to finetune 3b? 12gb enough?")
+    assert [run["method"] for run in found.runs] == ["full", "lora", "qlora"]
+    assert found.missing == ["method"]
+
+
+def test_an_open_task_gives_inference_and_training() -> None:
+    found = understand("一张5090能跑32b吗")
+    assert [run["task"] for run in found.runs] == ["infer", "train"]
+    assert "task" in found.missing
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("lora 8b int4 24g", {"method": "qlora", "weight_format": "nf4"}),
+        ("qlora 8b 24g", {"method": "qlora", "weight_format": "nf4"}),
+        ("lora 8b gptq 24g", {"method": "lora", "weight_format": "gptq-4bit-g128"}),
+        ("llama3 8b inference ctx 32k 8g", {"task": "infer", "context_len": 32768}),
+        ("llama3 70b awq with vllm on 2x3090", {"task": "serve", "parallel": {"tensor": 2}, "gpu_count": 2}),
+        ("7b full zero3 8xA100 80G", {"parallel": {"engine": "deepspeed", "zero": 3, "data": 8}}),
+        ("7b full zero3 offload 4x3090", {"offload": {"optimizer": "cpu", "parameters": "cpu"}}),
+        ("7b lora r=64 24g bs 2", {"adapter": {"rank": 64}, "micro_batch": 2}),
+    ],
+)
+def test_what_the_words_imply(text: str, fields: dict[str, Any]) -> None:
+    run = only(understand(text))
+    assert {name: run.get(name) for name in fields} == fields
+
+
+def test_a_family_and_sizes_elsewhere_are_several_models() -> None:
+    found = understand("lora微调72Bqwen要多大显存，8卡A800")
+    assert only(found)["resolved_model"] == "Qwen/Qwen-72B"
+    several = understand("单卡3090(24G) qlora 7B/13B 确定能训吗")
+    assert [run["params_b"] for run in several.runs] == [7, 13]
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("and with 4-bit?", {"method": "qlora", "weight_format": "nf4", "gpu": "3090"}),
+        ("那4090x2呢", {"method": "lora", "gpu": "4090", "gpu_count": 2}),
+        ("换成A100呢", {"method": "lora", "gpu": "A100"}),
+        ("what about bs4 ga8 seq 4k", {"micro_batch": 4, "grad_accum": 8, "seq_len": 4096, "gpu": "3090"}),
+        ("and full fine-tuning?", {"method": "full", "gpu": "3090"}),
+        ("how about qwen2.5-7b?", {"resolved_model": "Qwen/Qwen2.5-7B", "method": "lora", "gpu": "3090"}),
+    ],
+)
+def test_follow_ups_keep_the_rest(text: str, fields: dict[str, Any]) -> None:
+    run = only(understand(text, [LLAMA]))
+    assert {name: run.get(name) for name in fields} == fields
+
+
+def test_follow_ups_build_on_each_other() -> None:
+    run = only(understand("and on two 4090?", [LLAMA, "and with 4-bit?", "thanks!"]))
+    assert (run["method"], run["gpu"], run["params_b"]) == ("qlora", "4090", pytest.approx(8.03, abs=0.01))
+
+
+def test_a_whole_new_question_starts_afresh() -> None:
+    run = only(understand("qwen2.5-7b full on 80GB, does it fit?", [LLAMA]))
+    assert (run["method"], run["gpu"]) == ("full", "80GB")
+
+
+@given(st.text(max_size=120))
+def test_any_text_is_understood_somehow(text: str) -> None:
+    found = understand(text)
+    assert found.reply in ("answer", "clarify", "ignore", "refuse")
+    assert found.reply != "answer" or found.question == "help" or all(run.get("model") for run in found.runs)
+
+
+@given(st.lists(st.sampled_from("7b lora qlora 4090 2x 24GB bs 4 seq 4k -1 0 ? 微调 两张 A100 zero3 model: gpu: qwen / x".split()), max_size=9))
+def test_any_mix_of_our_words_is_understood_somehow(words: list[str]) -> None:
+    assert understand(" ".join(words)).reply in ("answer", "clarify", "ignore", "refuse")
