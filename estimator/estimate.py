@@ -1,11 +1,12 @@
 """Run in, estimate out: what one card holds over a training step or a generation."""
 
 from estimator import card, reasons
+from estimator.alternatives import alternatives
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model
 from estimator.defaults import Facts, filled
 from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
-from estimator.schema import Block, Estimate, Host, PerGpu, PhasePeak, Range, Run
+from estimator.schema import Block, Estimate, Host, PerGpu, PhasePeak, Range, Run, Verdict
 from estimator.scope import check_scope
 from estimator.setting import Peak, Setting, peak_of, setting_of
 from estimator.step.families import spread_of
@@ -29,11 +30,19 @@ def estimate(run: Run) -> Estimate:
         id=None, run=complete, assumptions=assumptions, notes=notes_on(complete, model, gpu, setting), per_gpu=per_gpu,
         host=Host.model_construct(ram=peak.base.optimizer.paged, nvme=0),
     )  # fmt: skip
-    if gpu is not None:
-        usable = usable_bytes(complete, gpu)
+    usable = usable_bytes(complete, gpu) if gpu is not None else None
+    result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
+    if gpu is not None and usable is not None:
         result.fit = card.fit(per_gpu.device_peak, usable)
         result.max = largest_that_fit(setting, lambda changed: on_card(changed, gpu).high <= usable)
     return result
+
+
+def measured(setting: Setting, gpu: GpuMatch | None, usable: int | None) -> tuple[int, Range, Verdict | None]:
+    """Allocated peak, device range and verdict of a setting."""
+    allocated = peak_of(setting).live + workspace(setting, gpu)
+    shown = ranges(setting, allocated)[2]
+    return allocated, shown, card.fit(shown, usable).verdict if usable is not None else None
 
 
 def card_of(run: Run) -> GpuMatch | None:

@@ -313,6 +313,17 @@ class Largest(BaseModel):
     seq_len: int
 
 
+class Alternative(BaseModel):
+    """What the peak would be, had something that was assumed been otherwise."""
+
+    change: dict[str, Any]
+    why: str
+    why_zh: str
+    allocated_peak: int
+    device_peak: Range
+    verdict: Verdict | None = None
+
+
 class Problem(BaseModel):
     """What is wrong with the input and how to mend it, in one sentence per language."""
 
@@ -328,6 +339,7 @@ class Estimate(BaseModel):
     run: Run | None = None
     assumptions: list[Assumption] = []
     notes: list[Assumption] = []
+    alternatives: list[Alternative] = []
     per_gpu: PerGpu | None = None
     serving: ServingMemory | None = None
     host: Host = Host()

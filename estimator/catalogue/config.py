@@ -141,8 +141,20 @@ def _extras(reader: ConfigReader, family: Row) -> Row:
         "type_vocab": reader.optional("type_vocab_size") or 0,
         "decoder_layers": reader.optional("num_decoder_layers") or 0,
         "relative_buckets": reader.optional("relative_attention_num_buckets") or 0,
-        "extra": dims,
+        "extra": dims + _stated_facts(reader),
     }
+
+
+FACTS = (
+    "norm_topk_prob", "topk_method", "n_group", "topk_group", "rope_interleave", "moe_renormalize", "scoring_func",
+    "output_router_logits", "clip_qkv", "use_mamba_kernels", "chunk_size", "mamba_chunk_size", "attn_output_gate",
+)  # fmt: skip
+"""Config keys that only one family's step reads; its own code holds the class default."""
+
+
+def _stated_facts(reader: ConfigReader) -> tuple[tuple[str, Any], ...]:
+    found = ((name, reader.given(name)) for name in FACTS)
+    return tuple((name, value) for name, value in found if isinstance(value, bool | int | float | str))
 
 
 def _dtype(stated: Any) -> str | None:

@@ -22,14 +22,28 @@ def rotate_half(x: Tensor) -> Tensor:
     return ops.concat([ops.negate(second), first])
 
 
-def sdpa(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
-    """Scaled dot-product attention; rows are tokens, widths heads x head size. Returns tokens x heads x value size."""
+def sdpa(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    heads: int,
+    kv_heads: int,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    *,
+    by_head: bool = False,
+) -> Tensor:
+    """Scaled dot-product attention; rows are tokens, widths heads x head size. Returns tokens x heads x value size.
+
+    The flash kernel's result lies as its queries do; ``by_head``: head after head, so that it is copied to token order.
+    """
     q, k, v = ops.autocast(q), ops.autocast(k), ops.autocast(v)
     groups = heads // kv_heads
     size, value_size = q.width // heads, v.width // kv_heads
     half = q.itemsize == HALF
     if half and mask is None and size == value_size <= 256:
-        return flash(q, k, v, heads, kv_heads, size)
+        out = flash(q, k, v, heads, kv_heads, size)
+        return ops.copy(out) if by_head else out
     if groups > 1 and (mask is not None or size != value_size or size > 256):
         k, v = ops.repeat(k, groups), ops.repeat(v, groups)
         groups = 1
@@ -71,7 +85,7 @@ def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None) 
     needed = q.needs or k.needs or v.needs
     kept = [tape.save(t) for t in (q, k, v, mask) if t is not None] if needed else []
     out = tape.new(q.rows, v.width, q.itemsize)
-    sums = tape.new("s32", heads, FULL)
+    sums = tape.new("s32", heads, FULL) if needed else None
     seed, offset = tape.new("1", 1, LONG), tape.new("1", 1, LONG)
     if not needed:
         return out

@@ -22,6 +22,7 @@ class Cache:
 
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Add the keys and values of the current tokens; returns those to attend to."""
+        k.tape.windowed = self.windowed
         if self.preallocated:
             return self._in_place(k, v)
         rows = self._rows(k)

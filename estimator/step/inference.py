@@ -109,6 +109,7 @@ class _Generation:
     def _forward(self, stage: str, ids: Tensor) -> None:
         """One forward as the model class runs it, and the choice of the next token."""
         model, tape, family = self.model, self.tape, self.family
+        tape.windowed = False
         hidden = family.stem(model, ids)
         around = family.shared(model, hidden)
         if not model.held:

@@ -30,9 +30,14 @@ def sliding_mask(model: Model, hidden: Tensor) -> Tensor | None:
     """The mask of layers with a window: SDPA needs one as soon as the length reaches the window."""
     if model.given_mask is not None or model.regime.attention.startswith("flash"):
         return model.given_mask
+    model.tape.windowed = True
+    mask: Tensor | None = None
     if model.regime.attention == "eager":
-        return _additive(model, hidden, 2)
-    return _allowed(model, 2) if model.regime.windowed else None
+        mask = _additive(model, hidden, 2)
+    elif model.regime.windowed:
+        mask = _allowed(model, 2)
+    model.tape.windowed = False
+    return mask
 
 
 def _allowed(model: Model, conditions: int) -> Tensor:

@@ -8,6 +8,7 @@ counts, and one that is nowhere above another never decides.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import mul
+from typing import NamedTuple
 
 from estimator.step.tape import Rows
 
@@ -23,8 +24,7 @@ def rounded(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
 
 
-@dataclass(frozen=True, slots=True)
-class Dimensions:
+class Dimensions(NamedTuple):
     """What a traced program is evaluated for: sequences, tokens per sequence, sliding window.
 
     Inference: ``length`` is the prompt, ``cached`` the generated tokens in the cache once the last decode step ran.
@@ -62,6 +62,7 @@ def row_counts(kinds: Iterable[Rows], at: Dimensions) -> dict[Rows, int]:
         "W0": b * (min(total - 1, at.window) if at.window else total - 1),
         "bsW": b * s * window,
         "sW": s * window,
+        "bsW8": b * s * -(-window // 8) * 8,
     }
     for kind in kinds:
         if kind not in known:

@@ -21,8 +21,16 @@ BOOL = 1
 Rows = str | tuple[Any, ...]
 """A row count: a name that ``program.rows_of`` knows, or a tuple such as ("min", "T", 4096)."""
 
-ONE_QUERY: dict[Rows, Rows] = {"ss": "sK", "bss": "bsK", "bss8": "bsK8"}
+ONE_QUERY: dict[Rows, str] = {"ss": "sK", "bss": "bsK", "bss8": "bsK8"}
 """Row counts of queries by keys in a decode step, where one query meets all cached keys."""
+
+
+def one_query(rows: Rows, windowed: bool) -> Rows:
+    """A row count as a decode step has it; ``windowed`` when the keys are those of a sliding window."""
+    if isinstance(rows, tuple):
+        return (rows[0], one_query(rows[1], windowed), *rows[2:])
+    rows = ONE_QUERY.get(rows, rows)
+    return rows.replace("K", "W") if windowed else rows
 
 
 class Storage:
@@ -163,10 +171,11 @@ class Tape:
         self.frame: Frame | None = None
         self.merge_in_place = merge_in_place
         self.stage = ""
+        self.windowed = False
 
     def new(self, rows: Rows, width: int, itemsize: int, item: str = "") -> Tensor:
         """Allocate ``rows`` x ``width`` elements of ``itemsize`` bytes."""
-        counted = (self.stage, ONE_QUERY.get(rows, rows)) if self.stage else rows
+        counted = (self.stage, one_query(rows, self.windowed)) if self.stage else rows
         key = (counted, width * itemsize, item or self.item, self.scope)
         index = self.index_of.get(key)
         if index is None:
