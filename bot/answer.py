@@ -28,13 +28,6 @@ class ReadingShown(BaseModel):
     why: str
 
 
-class Alternative(BaseModel):
-    """The same run with one assumption changed."""
-
-    change: dict[str, Any]
-    estimate: Estimate
-
-
 class Answer(BaseModel):
     """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them."""
 
@@ -46,7 +39,6 @@ class Answer(BaseModel):
     missing: list[str] = []
     invalid: list[str] = []
     estimates: list[Estimate] = []
-    alternatives: list[Alternative] = []
     diagnosis: None = None
     readings: list[ReadingShown] = []
     text: str = ""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bot.answer import Alternative, Answer, ReadingShown
+from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
 from bot.intake.runs import with_facts
 from bot.intake.understand import Question, understand
@@ -12,12 +12,6 @@ from estimator.estimate import estimate as estimate_run
 from estimator.schema import Estimate, Problem, Run
 
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
-USUAL_CHANGES: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
-    ("loss", ("chunked", "fused"), {"loss": "standard"}),
-    ("gradient_checkpointing", ("full",), {"gradient_checkpointing": "none"}),
-    ("gradient_checkpointing", ("none",), {"gradient_checkpointing": "full"}),
-)
-"""Assumptions that move the answer most, and what people who do it otherwise have."""
 
 
 def ask(text: str, history: list[str] | None = None, lang: str | None = None) -> Answer:
@@ -34,7 +28,6 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None) ->
     )
     if answer.reply == "answer" and answer.question != "help":
         answer.estimates = [_estimate_or_problem(run) for run in question.runs]
-        answer.alternatives = _alternatives(answer.estimates)
     return rendered(answer, question.unknown)
 
 
@@ -46,7 +39,7 @@ def estimate(run: Run) -> Estimate:
 def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = False) -> str:
     """The text for one estimate of a run that was given as ``fields``."""
     runs = [with_facts(fields)]
-    answer = Answer(lang=lang, question="fit", runs=runs, estimates=[found], alternatives=_alternatives([found]))
+    answer = Answer(lang=lang, question="fit", runs=runs, estimates=[found])
     return rendered(answer, explain=explain).text
 
 
@@ -66,18 +59,3 @@ def _estimate_or_problem(fields: dict[str, Any]) -> Estimate:
         return estimate(run_of(fields))
     except EstimatorError as error:
         return Estimate(error=Problem(field=error.field, message=error.message, message_zh=error.message_zh))
-
-
-def _alternatives(estimates: list[Estimate]) -> list[Alternative]:
-    """The only run asked about, with each assumption that moves it most changed."""
-    if len(estimates) != 1 or estimates[0].error or estimates[0].run is None:
-        return []
-    found = estimates[0]
-    assumed = {one.field: one.value for one in found.assumptions}
-    changes = [change for name, values, change in USUAL_CHANGES if assumed.get(name) in values]
-    alternatives = []
-    for change in changes:
-        other = _estimate_or_problem({**found.run.model_dump(exclude_none=True), **change})  # type: ignore[union-attr]
-        if other.per_gpu and found.per_gpu and other.per_gpu.allocated_peak != found.per_gpu.allocated_peak:
-            alternatives.append(Alternative(change=change, estimate=other))
-    return alternatives

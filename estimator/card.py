@@ -44,6 +44,12 @@ def device(held: Range) -> Range:
     return Range.model_construct(low=held.low + low, expected=held.expected + expected, high=held.high + high)
 
 
+def most_live_bytes(usable: int, workspace: int, spread: str, regime: str) -> int:
+    """Live bytes up to which the high end of the device range stays within ``usable``."""
+    relative = (1 + constants()["allocated"][spread]["relative"][1]) * (1 + constants()["reserved"][regime]["relative"][2])
+    return int((usable - constants()["context"]["gib"][2] * GIB) / relative) - workspace - 2
+
+
 def fit(on_card: Range, usable: int) -> Fit:
     """The verdict against the card's real memory; confidence from where ``usable`` falls in the range."""
     if on_card.high <= usable:

@@ -34,7 +34,7 @@ def estimate(run: Run) -> Estimate:
     result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
     if gpu is not None and usable is not None:
         result.fit = card.fit(per_gpu.device_peak, usable)
-        result.max = largest_that_fit(setting, lambda changed: on_card(changed, gpu).high <= usable)
+        result.max = largest_that_fit(setting, most_live(setting, gpu, usable))
     return result
 
 
@@ -71,14 +71,15 @@ def workspace(setting: Setting, gpu: GpuMatch | None) -> int:
 
 def ranges(setting: Setting, allocated: int) -> tuple[card.Interval, Range, Range]:
     """Interval of the allocated peak, and the reserved and device ranges."""
-    bounds = card.interval(allocated, spread_of(setting.arch))
+    bounds = card.interval(allocated, spread_of(setting.arch.model_type))
     held = card.reserved(allocated, regime_name(setting), bounds)
     return bounds, held, card.device(held)
 
 
-def on_card(setting: Setting, gpu: GpuMatch | None) -> Range:
-    """The device range of a setting."""
-    return ranges(setting, peak_of(setting).live + workspace(setting, gpu))[2]
+def most_live(setting: Setting, gpu: GpuMatch | None, usable: int) -> int:
+    """Live bytes with which the run still fits."""
+    spread = spread_of(setting.arch.model_type)
+    return card.most_live_bytes(usable, workspace(setting, gpu), spread, regime_name(setting))
 
 
 def regime_name(setting: Setting) -> str:

@@ -1,155 +1,188 @@
-"""Optimizer states, and what a step holds while it runs.
+"""Optimizers by name: what they keep on the card, what they page to host memory, and the peak of their step.
 
-Each rule is one of the optimizer's own allocations, read in torch 2.13 (torch/optim), bitsandbytes 0.50.2
-(bitsandbytes/optim/optimizer.py) and transformers 5.24 (optimization.py); blocks are rounded one by one.
+States in ``optimizer_states``, temporaries of the step in ``optimizer_steps``; the rules below put them together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from estimator import optimizer_states as states
+from estimator import optimizer_steps as steps
 from estimator.errors import EstimatorError
+from estimator.optimizer_states import Choice
 from estimator.step.program import rounded
-from estimator.trainables import Trainable
+from estimator.trainables import Group, Trainable
 
-SMALL = 4096
-"""bitsandbytes keeps fp32 states for tensors with fewer elements (min_8bit_size)."""
-QMAPS = 2 * 1024
-BLOCKWISE = 256
+PAGED_FROM = 100_000
+"""bitsandbytes pages state buffers of tensors with at least this many elements (get_state_buffer)."""
 
 
 class OptimizerMemory(NamedTuple):
-    """Bytes: states on the card, states in host memory (paged), and the step's largest temporaries."""
+    """Bytes: states on the card, states in host memory (paged), and the step's largest temporaries.
+
+    ``refresh`` is the peak of a step that also computes new projectors (GaLore: the first, then every 200th).
+    """
 
     states: int
     paged: int
     temporaries: int
     why: str
     why_zh: str
+    refresh: int = 0
 
 
-def memory_of(name: str, implementation: str | None, tensors: Sequence[Trainable]) -> OptimizerMemory:
-    """States and temporaries of an optimizer over these tensors, in bytes."""
-    base, paged = (name.removeprefix("paged-"), True) if name.startswith("paged-") else (name, False)
-    base = base.removesuffix("-32bit") if base.endswith("-32bit") else base
-    rule = RULES.get(base)
-    if rule is None:
-        known = ", ".join(sorted(RULES))
-        raise EstimatorError(
-            f"optimizer {name[:40]!r} is not known; known are {known}", f"未知的优化器 {name[:40]!r}；支持：{known}", "optimizer"
-        )
-    states = sum(tensor.count * sum(rounded(size) for size in rule.states(tensor)) for tensor in tensors)
-    states += rule.once if tensors else 0
-    steps = _step_counters(base, implementation, tensors)
-    temporaries = rule.temporaries(tensors, implementation)
-    if paged:
-        return OptimizerMemory(0, states, temporaries, f"{states:,} B paged to host memory", f"{states:,} 字节分页到主机内存")
-    return OptimizerMemory(states + steps, 0, temporaries, rule.why, rule.why_zh)
+Sizes = Callable[[Trainable, Choice], list[int]]
+Peak = Callable[[Iterable[Group], Choice], int]
 
 
-def _step_counters(name: str, implementation: str | None, tensors: Sequence[Trainable]) -> int:
-    if name in ("adamw", "adam") and implementation == "fused":
-        return 512 * sum(tensor.count for tensor in tensors)
-    return 0
-
-
-def _copies(times: int) -> Callable[[Trainable], list[int]]:
-    return lambda tensor: [tensor.numel * tensor.itemsize] * times
-
-
-def _eight_bit(states: int) -> Callable[[Trainable], list[int]]:
-    def sizes(tensor: Trainable) -> list[int]:
-        n = tensor.numel
-        if n < SMALL:
-            return [4 * n] * states
-        return [n, 4 * -(-n // BLOCKWISE)] * states
-
-    return sizes
-
-
-def _four_bit(tensor: Trainable) -> list[int]:
-    n = tensor.numel
-    if n < SMALL:
-        return [n * tensor.itemsize] * 2
-    return [n // 2, 4 * -(-n // 128)] * 2
-
-
-def _factored(tensor: Trainable) -> list[int]:
-    if len(tensor.shape) < 2:
-        return [4 * tensor.numel]
-    rows, columns = tensor.numel // tensor.shape[-1], tensor.numel // tensor.shape[-2]
-    return [4 * rows, 4 * columns]
-
-
-def _muon(tensor: Trainable) -> list[int]:
-    return [tensor.numel * tensor.itemsize] * (1 if tensor.hidden else 2)
-
-
-def _adam_mini(tensor: Trainable) -> list[int]:
-    return [tensor.numel * tensor.itemsize, 4 * (tensor.shape[0] if len(tensor.shape) > 1 else 1)]
-
-
-def _nothing(_: Trainable) -> list[int]:
+def _none(*_: object) -> list[int]:
     return []
 
 
-def _none(_: Sequence[Trainable], __: str | None) -> int:
+def _nothing(_: Iterable[Group], __: Choice) -> int:
     return 0
-
-
-def _one_copy(tensors: Sequence[Trainable], implementation: str | None) -> int:
-    """foreach makes the square roots of all tensors at once; the loop makes those of one at a time."""
-    if implementation == "foreach":
-        return sum(tensor.count * rounded(tensor.numel * tensor.itemsize) for tensor in tensors)
-    if implementation == "for-loop":
-        return 2 * _largest(tensors)
-    return 0
-
-
-def _largest(tensors: Sequence[Trainable]) -> int:
-    return max((rounded(tensor.numel * tensor.itemsize) for tensor in tensors), default=0)
-
-
-def _adafactor(tensors: Sequence[Trainable], _: str | None) -> int:
-    """Four fp32 copies of the largest tensor: gradient, parameter, update and its square (two when it is fp32)."""
-    return max(
-        (rounded(4 * tensor.numel) * (4 if tensor.itemsize < 4 else 2) for tensor in tensors), default=0
-    )
-
-
-def _newton_schulz(tensors: Sequence[Trainable], _: str | None) -> int:
-    """bf16 update, its transpose product and two polynomials of the largest hidden matrix (torch.optim.Muon)."""
-    worst = 0
-    for tensor in tensors:
-        if tensor.hidden and len(tensor.shape) == 2:
-            small = min(tensor.shape)
-            worst = max(worst, 3 * rounded(2 * tensor.numel) + 2 * rounded(2 * small * small))
-    return worst
 
 
 class Rule(NamedTuple):
-    """States per tensor, bytes once, temporaries of the step, and the reason."""
+    """Moments (they can be paged), what else is kept, the step's peak, bytes kept once, and the reason."""
 
-    states: Callable[[Trainable], list[int]]
-    temporaries: Callable[[Sequence[Trainable], str | None], int]
+    moments: Sizes
     why: str
     why_zh: str
+    others: Sizes = _none
+    peak: Peak = _nothing
     once: int = 0
+    refresh: Peak = _nothing
 
 
+def memory_of(choice: Choice, groups: Iterable[Group]) -> OptimizerMemory:
+    """States and temporaries of an optimizer over the trainable tensors in their order, in bytes."""
+    known = tuple(groups)
+    rule = rule_of(choice.name)
+    moments = others = paged = 0
+    for times, tensors in known:
+        for tensor in tensors:
+            size = times * sum(map(rounded, rule.moments(tensor, choice)))
+            if choice.name.startswith("paged-") and tensor.numel >= PAGED_FROM:
+                paged += times * sum(rule.moments(tensor, choice))
+            else:
+                moments += size
+            others += times * sum(map(rounded, rule.others(tensor, choice)))
+    kept = moments + others + (rule.once if known else 0)
+    clipping = steps.clipping(known) if choice.clipping and choice.name not in FUSED_INTO_BACKWARD else 0
+    temporaries = max(clipping, rule.peak(known, choice))
+    why, why_zh = rule.why, rule.why_zh
+    if paged:
+        why, why_zh = f"{why}; {paged:,} B of them paged to host memory", f"{why_zh}；其中 {paged:,} 字节分页到主机内存"
+    return OptimizerMemory(kept, paged, temporaries, why, why_zh, rule.refresh(known, choice))
+
+
+FUSED_INTO_BACKWARD = ("lomo", "adalomo")
+"""Optimizers that update a parameter as soon as the next gradient is made."""
+
+
+def rule_of(name: str) -> Rule:
+    """The rule of an optimizer; "paged-" and "-32bit" are bitsandbytes' variants."""
+    found = RULES.get(name.removeprefix("paged-"))
+    if found is None and name.startswith("paged-"):
+        found = RULES.get(name.removeprefix("paged-") + "-32bit")
+    if found is None:
+        shown = ", ".join(sorted(RULES))
+        raise EstimatorError(f"optimizer {name[:40]!r} is not known; known are {shown}", f"未知的优化器 {name[:40]!r}；支持：{shown}", "optimizer")
+    return found
+
+
+def _adam_moments(tensor: Trainable, choice: Choice) -> list[int]:
+    return states.copies(tensor, 2)
+
+
+def _adam_counters(tensor: Trainable, choice: Choice) -> list[int]:
+    """Fused AdamW keeps its step counter on the card."""
+    return [states.SCALAR] if choice.implementation == "fused" else []
+
+
+def _adam_peak(groups: Iterable[Group], choice: Choice) -> int:
+    """foreach makes the square roots of all tensors at once; the loop works on one after the other; fused needs nothing."""
+    if choice.implementation == "foreach":
+        return sum(times * rounded(tensor.bytes) for times, tensors in groups for tensor in tensors)
+    return steps.peak_of(steps.adam_loop, groups, choice) if choice.implementation == "for-loop" else 0
+
+
+TABLES = 1024
+"""bitsandbytes' table of 256 levels, one for signed and one for unsigned moments."""
+
+ADAM = Rule(_adam_moments, "two moments in the parameter's type", "两个动量，与参数同精度", _adam_counters, _adam_peak)
+ADAM_32BIT = Rule(lambda t, _: states.full_copies(t, 2), "two fp32 moments (bitsandbytes)", "两个 fp32 动量（bitsandbytes）")
+ADAM_8BIT = Rule(
+    lambda t, c: states.moments_8bit(t, c, 2), "two moments of 1 B and a scale per 256 elements",
+    "两个 8 位动量，每 256 个元素一个缩放系数", lambda t, c: states.scales_8bit(t, c, 2), once=2 * TABLES,
+)  # fmt: skip
+LION = Rule(lambda t, _: states.full_copies(t, 1), "one fp32 momentum (bitsandbytes)", "一个 fp32 动量（bitsandbytes）")
 RULES: dict[str, Rule] = {
-    "adamw": Rule(_copies(2), _one_copy, "two moments in the parameter's type", "两个动量，与参数同精度"),
-    "adam": Rule(_copies(2), _one_copy, "two moments in the parameter's type", "两个动量，与参数同精度"),
-    "adamw-8bit": Rule(
-        _eight_bit(2), _none, "two moments of 1 B and a scale per 256 elements", "两个 8 位动量，每 256 个元素一个缩放系数", QMAPS
+    "adamw": ADAM,
+    "adam": ADAM,
+    "adamw-32bit": ADAM_32BIT,
+    "adamw-bnb-32bit": ADAM_32BIT,
+    "adam-32bit": ADAM_32BIT,
+    "adamw-8bit": ADAM_8BIT,
+    "adam-8bit": ADAM_8BIT,
+    "adamw-torchao-8bit": Rule(
+        lambda t, _: states.torchao(t, 8, 256), "two moments of 1 B, a scale per 256 elements and own tables",
+        "两个 8 位动量，每 256 个元素一个缩放系数，各自带码表",
     ),
-    "adamw-4bit": Rule(_four_bit, _none, "two moments of 4 bit and a scale per 128 elements", "两个 4 位动量，每 128 个元素一个缩放系数"),
-    "adafactor": Rule(_factored, _adafactor, "one fp32 row and column sum per matrix", "每个矩阵只保留行和与列和（fp32）"),
-    "sgd": Rule(_nothing, _none, "no states", "无状态"),
-    "sgd-momentum": Rule(_copies(1), _none, "one momentum", "一个动量"),
-    "lion": Rule(_copies(1), _none, "one momentum", "一个动量"),
-    "lion-8bit": Rule(_eight_bit(1), _none, "one momentum of 1 B", "一个 8 位动量", QMAPS // 2),
-    "muon": Rule(_muon, _newton_schulz, "one momentum for hidden matrices, two for the rest", "隐藏层矩阵一个动量，其余两个"),
-    "adam-mini": Rule(_adam_mini, _none, "one momentum, and one second moment per row", "一个动量，二阶矩每行一个"),
-    "lomo": Rule(_nothing, _none, "no states: the update is fused into the backward", "无状态：更新融合在反向过程中"),
-    "adalomo": Rule(_factored, _none, "row and column sums; the update is fused into the backward", "行和与列和；更新融合在反向过程中"),
-}
+    "adamw-4bit": Rule(
+        lambda t, _: states.torchao(t, 4, 128), "two moments of 4 bit and a scale per 128 elements",
+        "两个 4 位动量，每 128 个元素一个缩放系数",
+    ),
+    "ademamix": Rule(lambda t, _: states.full_copies(t, 3), "three fp32 moments (bitsandbytes)", "三个 fp32 动量（bitsandbytes）"),
+    "ademamix-8bit": Rule(
+        lambda t, c: states.moments_8bit(t, c, 3), "three moments of 1 B and a scale per 256 elements",
+        "三个 8 位动量，每 256 个元素一个缩放系数", lambda t, c: states.scales_8bit(t, c, 3), once=2 * TABLES,
+    ),
+    "adafactor": Rule(
+        _none, "one fp32 row and column sum per matrix", "每个矩阵只保留行和与列和（fp32）",
+        lambda t, _: [*states.factored(t), states.SCALAR], steps.one_pass(steps.adafactor),
+    ),
+    "sgd": Rule(_none, "no states", "无状态"),
+    "sgd-momentum": Rule(lambda t, _: states.copies(t, 1), "one momentum", "一个动量"),
+    "lion": LION,
+    "lion-32bit": LION,
+    "lion-8bit": Rule(
+        lambda t, c: states.moments_8bit(t, c, 1), "one momentum of 1 B", "一个 8 位动量",
+        lambda t, c: states.scales_8bit(t, c, 1), once=TABLES,
+    ),
+    "lion-pytorch": Rule(
+        lambda t, _: states.copies(t, 1), "one momentum in the parameter's type", "一个动量，与参数同精度", peak=steps.one_pass(steps.lion)
+    ),
+    "muon": Rule(
+        lambda t, _: states.muon(t), "one momentum for hidden matrices, two for the rest", "隐藏层矩阵一个动量，其余两个",
+        peak=steps.one_pass(steps.muon),
+    ),
+    "adam-mini": Rule(
+        states.adam_mini, "one momentum, and one second moment per head or row", "一个动量，二阶矩每头或每行一个",
+        peak=steps.one_pass(steps.adam_mini),
+    ),
+    "galore": Rule(
+        states.galore, "moments of the projected gradients and the projectors", "投影梯度的动量与投影矩阵",
+        peak=steps.two_passes(steps.galore), refresh=steps.two_passes(steps.refresh),
+    ),
+    "galore-8bit": Rule(
+        states.galore_8bit, "8-bit moments of the projected gradients and the projectors", "投影梯度的 8 位动量与投影矩阵",
+        peak=steps.two_passes(steps.galore_8bit), once=2 * TABLES, refresh=steps.two_passes(steps.refresh),
+    ),
+    "galore-adafactor": Rule(
+        _none, "row and column sums of the projected gradients and the projectors", "投影梯度的行列和与投影矩阵",
+        states.galore_adafactor, steps.two_passes(steps.galore_adafactor), refresh=steps.two_passes(steps.refresh),
+    ),
+    "apollo": Rule(
+        states.apollo, "moments of the projected gradients and the projectors", "投影梯度的动量与投影矩阵",
+        peak=steps.two_passes(steps.apollo),
+    ),
+    "lomo": Rule(_none, "no states: the update is fused into the backward", "无状态：更新融合在反向过程中"),
+    "adalomo": Rule(
+        _none, "row and column sums; the update is fused into the backward", "行和与列和；更新融合在反向过程中", lambda t, _: states.factored(t)
+    ),
+    "badam": Rule(
+        lambda t, _: states.full_copies(t, 3), "fp32 copy and two moments of the block that trains", "正在训练的块：fp32 副本与两个动量",
+    ),
+}  # fmt: skip

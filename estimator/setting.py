@@ -1,5 +1,6 @@
 """A definite setting of a run and the evaluated timeline of its step."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -113,15 +114,32 @@ def base_of(arch: Architecture, regime: Regime, optimizer: str, implementation: 
 
 def peak_of(setting: Setting) -> Peak:
     """The timeline of a setting, evaluated."""
+    base = base_of(setting.arch, setting.regime, setting.optimizer, setting.implementation)
+    program = program_of(setting.arch, setting.regime)
+    return _evaluated(setting, base, program)
+
+
+def live_bytes(setting: Setting) -> Callable[[int, int], int]:
+    """Live bytes at the peak as a function of batch and length, for searches."""
+    prepared: dict[Regime, tuple[Base, Program]] = {}
+
+    def live(batch: int, length: int) -> int:
+        sized = resized(setting, batch, length)
+        if sized.regime not in prepared:
+            base = base_of(setting.arch, sized.regime, setting.optimizer, setting.implementation)
+            prepared[sized.regime] = base, program_of(setting.arch, sized.regime)
+        return _evaluated(sized, *prepared[sized.regime]).live
+
+    return live
+
+
+def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     regime = setting.regime
-    base = base_of(setting.arch, regime, setting.optimizer, setting.implementation)
-    program = program_of(setting.arch, regime)
     walked = walk(program, setting.at)
     waiting = base.gradient_bytes if regime.accumulates and setting.keeps_gradients else 0
     communication = base.gradient_bytes if setting.copies > 1 and regime.training else 0
     around = base.total + waiting + communication
     phases = {phase: moment.live + around for phase, moment in walked.peaks.items()}
     if regime.training:
-        left = walked.end + around
-        phases["optimizer_step"] = left + base.optimizer.temporaries
+        phases["optimizer_step"] = walked.end + around + base.optimizer.temporaries
     return Peak(base, program, walked, phases, waiting, communication)

@@ -1,5 +1,7 @@
 """The tensors that train: what gradients, optimizer states and master copies are made of."""
 
+from itertools import groupby
+from math import prod
 from typing import NamedTuple
 
 from estimator.architecture import Inventory, Weight
@@ -10,60 +12,82 @@ from estimator.step.regime import Regime
 
 
 class Trainable(NamedTuple):
-    """``count`` tensors of one shape; ``itemsize`` bytes per element. ``hidden`` marks matrices inside the layers."""
+    """``count`` tensors of one shape; ``itemsize`` bytes per element. ``hidden`` marks matrices inside the layers.
+
+    ``name`` is the module and parameter inside the layer, empty where tensors of several names are counted together.
+    """
 
     shape: tuple[int, ...]
     itemsize: int
     count: int
     hidden: bool
     adapter: bool
+    name: str = ""
 
     @property
     def numel(self) -> int:
         """Elements of one of them."""
-        elements = 1
-        for size in self.shape:
-            elements *= size
-        return elements
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one of them, without the block's rounding."""
+        return self.numel * self.itemsize
+
+
+Group = tuple[int, tuple[Trainable, ...]]
+"""The trainable tensors of the stem, of a layer or of the top, in the order of ``model.parameters()``, and how often they come in a row."""
 
 
 def trainables(inventory: Inventory, regime: Regime) -> list[Trainable]:
     """Every trainable tensor of a run, alike ones counted together."""
-    if not regime.training:
-        return []
     found: dict[Trainable, int] = {}
-    for weight, count, layer in _all(inventory, regime):
-        for tensor in _of(weight, layer, regime):
-            found[tensor] = found.get(tensor, 0) + count
+    for times, tensors in ordered(inventory, regime):
+        for tensor in tensors:
+            nameless = tensor._replace(name="", count=0)
+            found[nameless] = found.get(nameless, 0) + times
     return [tensor._replace(count=count) for tensor, count in found.items()]
 
 
-def _all(inventory: Inventory, regime: Regime) -> list[tuple[Weight, int, bool]]:
-    total = len(inventory.layers)
-    first = total - regime.trainable_layers if regime.trainable == "last" else 0
-    counts: dict[int, int] = {}
-    for kind in inventory.layers[first:]:
-        counts[kind] = counts.get(kind, 0) + 1
-    rows = [(weight, count, True) for kind, count in counts.items() for weight in inventory.kinds[kind].weights]
-    if regime.trainable == "all":
-        rows += [(weight, 1, False) for weight in inventory.stem]
-    if regime.trainable in ("all", "last"):
-        rows += [(weight, 1, False) for weight in inventory.top]
-    return rows if regime.trainable != "none" else [row for row in rows if row[2]]
+def ordered(inventory: Inventory, regime: Regime) -> tuple[Group, ...]:
+    """The trainable tensors in the model's order, alike neighbouring layers as one group."""
+    if not regime.training:
+        return ()
+    everything = regime.trainable == "all"
+    kinds = {kind: _tensors(layer.weights, True, regime) for kind, layer in enumerate(inventory.kinds)}
+    groups: list[Group] = [(1, _tensors(inventory.stem, False, regime))] if everything else []
+    trained = [kind for index, kind in enumerate(inventory.layers) if regime.trains(index, len(inventory.layers))]
+    if regime.trainable == "none":
+        trained = list(inventory.layers)
+    groups += [(len(list(run)), kinds[kind]) for kind, run in groupby(trained)]
+    if everything:
+        groups.append((1, _tensors(inventory.top, False, regime)))
+    return tuple(group for group in groups if group[1])
+
+
+def _tensors(weights: tuple[Weight, ...], layer: bool, regime: Regime) -> tuple[Trainable, ...]:
+    return tuple(tensor for weight in weights for tensor in _of(weight, layer, regime))
 
 
 def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
+    if weight.role == "buffer":
+        return []
     if regime.trainable != "none":
-        return [Trainable(weight.shape, itemsize_of(weight, regime), 0, layer and len(weight.shape) > 1, False)]
+        hidden = layer and len(weight.shape) > 1
+        return [Trainable(weight.shape, itemsize_of(weight, regime), 1, hidden, False, weight.name)]
     adapter = regime.adapter
     name = weight.name.removesuffix(".weight")
     if adapter is None or weight.role != "linear" or not targeted(adapter.targets, name):
         return []
     outputs, inputs = weight.shape
-    shapes = [(adapter.rank, inputs), (outputs, adapter.rank)] + ([(outputs,)] if adapter.dora else [])
-    return [Trainable(shape, adapter.itemsize, 0, len(shape) > 1, True) for shape in shapes]
+    shapes = {"lora_A": (adapter.rank, inputs), "lora_B": (outputs, adapter.rank)}
+    if adapter.dora:
+        shapes["lora_magnitude_vector"] = (outputs,)
+    return [
+        Trainable(shape, adapter.itemsize, 1, len(shape) > 1, True, f"{name}.{part}") for part, shape in shapes.items()
+    ]
 
 
 def bytes_of(tensors: list[Trainable]) -> int:
     """Bytes of one copy, each tensor in its block."""
-    return sum(tensor.count * rounded(tensor.numel * tensor.itemsize) for tensor in tensors)
+    return sum(tensor.count * rounded(tensor.bytes) for tensor in tensors)

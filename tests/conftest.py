@@ -17,10 +17,20 @@ def made_estimate(**changes: Any) -> Estimate:
         device_peak=Range(low=int(2.4 * GIB), expected=int(2.6 * GIB), high=int(2.9 * GIB)),
         interval=Interval(low=int(1.8 * GIB), high=2 * GIB, coverage=0.9),
         peak_phase="backward",
-        phases=[PhasePeak(phase="load", allocated_peak=GIB), PhasePeak(phase="backward", allocated_peak=int(1.9 * GIB))],
+        phases=[
+            PhasePeak(phase="load", allocated_peak=GIB),
+            PhasePeak(phase="backward", allocated_peak=int(1.9 * GIB)),
+        ],
         at_peak=[
-            Block(item="weights", bytes=int(0.92 * GIB), why="494,032,768 parameters x 2 B", why_zh="494,032,768 个参数 x 2 B"),
-            Block(item="logits_loss", bytes=int(0.43 * GIB), why="1,024 x 151,936 x 2 B", why_zh="1,024 x 151,936 x 2 B"),
+            Block(
+                item="weights",
+                bytes=int(0.92 * GIB),
+                why="494,032,768 parameters x 2 B",
+                why_zh="494,032,768 个参数 x 2 B",
+            ),
+            Block(
+                item="logits_loss", bytes=int(0.43 * GIB), why="1,024 x 151,936 x 2 B", why_zh="1,024 x 151,936 x 2 B"
+            ),
             Block(item="activations", bytes=int(0.55 * GIB), why="24 layers", why_zh="24 层"),
             Block(item="workspace", bytes=512, why="cuBLAS", why_zh="cuBLAS"),
         ],

@@ -31,7 +31,12 @@ def imported(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("package", sorted(FORBIDDEN))
 def test_packages_import_only_what_they_may(package: str) -> None:
     assert sources(package)
-    found = {(path.name, name) for path in sources(package) for name in imported(path) if name.split(".")[0] in FORBIDDEN[package]}
+    found = {
+        (path.name, name)
+        for path in sources(package)
+        for name in imported(path)
+        if name.split(".")[0] in FORBIDDEN[package]
+    }
     assert not found
 
 
@@ -65,4 +70,6 @@ def test_files_can_be_read_in_one_sitting() -> None:
         for path in sources(package)
         if (lines := len(path.read_text("utf-8").splitlines())) > LONGEST_FILE
     }
-    assert set(long) <= {"estimator/schema.py"}, "schema.py is the contract in one piece; no other file may grow so long"
+    assert set(long) <= {"estimator/schema.py"}, (
+        "schema.py is the contract in one piece; no other file may grow so long"
+    )

@@ -58,7 +58,9 @@ def test_the_two_commands_are_one_line_each() -> None:
     assert lines[1].endswith(".venv/bin/pytest -q")
 
 
-@pytest.mark.parametrize("target", re.findall(r"\]\((?!https?:)([^)#]+)\)", README) + re.findall(r'src="(?!https?:)([^"]+)"', README))
+@pytest.mark.parametrize(
+    "target", re.findall(r"\]\((?!https?:)([^)#]+)\)", README) + re.findall(r'src="(?!https?:)([^"]+)"', README)
+)
 def test_what_the_readme_links_to_exists(target: str) -> None:
     assert (ROOT / target).exists()
 

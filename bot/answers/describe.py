@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from bot.answer import Alternative, Answer
+from bot.answer import Answer
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
 from bot.texts import name_of
@@ -17,8 +17,10 @@ SMALLEST_SHOWN = 5 * 2**20
 ROOM = 0.25
 """A run fits "with room" when this share of the card is left even at the high end."""
 
-WEIGHTY = ("seq_len", "micro_batch", "context_len", "new_tokens", "concurrency", "precision", "framework", "loss",
-           "gradient_checkpointing", "optimizer", "attention", "adapter", "engine", "weight_format", "parallel", "stage")  # fmt: skip
+WEIGHTY = (
+    "seq_len", "micro_batch", "context_len", "new_tokens", "concurrency", "precision", "framework", "loss", "engine",
+    "gradient_checkpointing", "optimizer", "attention", "adapter.rank", "adapter.targets", "weight_format", "parallel",
+)  # fmt: skip
 """Assumptions that are told in a short answer; --explain tells all."""
 
 
@@ -89,7 +91,11 @@ class Describer:
 
     def _block_row(self, path: str, block: Block) -> list[str]:
         reason = "why_zh" if self.lang == "zh" and block.why_zh else "why"
-        return [name_of(self.lang, "item", block.item), self.ledger.gib(f"{path}.bytes"), self.ledger.words(f"{path}.{reason}")]
+        return [
+            name_of(self.lang, "item", block.item),
+            self.ledger.gib(f"{path}.bytes"),
+            self.ledger.words(f"{path}.{reason}"),
+        ]
 
     def assumed(self, index: int, fields: Collection[str] = WEIGHTY) -> list[str]:
         """What was not given, with its source; values of one source share a line."""
@@ -131,9 +137,23 @@ class Describer:
         """What the three counters of a card would show."""
         path = f"estimates[{index}].per_gpu"
         spans = ["interval.low", "allocated_peak", "interval.high"]
-        spans += [f"{counter}.{end}" for counter in ("reserved_peak", "device_peak") for end in ("low", "expected", "high")]
+        spans += [
+            f"{counter}.{end}" for counter in ("reserved_peak", "device_peak") for end in ("low", "expected", "high")
+        ]
         cells = [self.ledger.gib(f"{path}.{span}") for span in spans]
         return [[name, *cells[3 * number : 3 * number + 3]] for number, name in enumerate(names)]
+
+    def alternatives(self, index: int) -> list[tuple[str, str, str | None]]:
+        """What the other choice would need where much was assumed: the choice, its peak and its verdict."""
+        found, path = self.answer.estimates[index], f"estimates[{index}].alternatives"
+        return [
+            (
+                one.why_zh if self.lang == "zh" else one.why,
+                self.ledger.gib(f"{path}[{number}].allocated_peak"),
+                one.verdict,
+            )
+            for number, one in enumerate(found.alternatives)
+        ]
 
     def notes(self, index: int) -> list[str]:
         """What the estimator has to say besides."""
@@ -142,19 +162,27 @@ class Describer:
 
     def label(self, index: int) -> str:
         """What tells this run from the others."""
-        differing = [name for name in ("model", "way", "cards", "shape") if len({getattr(self, name)(i) for i in self._all()}) > 1]
+        differing = [
+            name
+            for name in ("model", "way", "cards", "shape")
+            if len({getattr(self, name)(i) for i in self._all()}) > 1
+        ]
         parts = [getattr(self, name)(index) for name in differing or ["way"]]
         return " · ".join(part for part in parts if part)
 
     def common(self) -> str:
         """What all runs share."""
-        shared = [name for name in ("model", "way", "cards", "shape") if len({getattr(self, name)(i) for i in self._all()}) == 1]
+        shared = [
+            name
+            for name in ("model", "way", "cards", "shape")
+            if len({getattr(self, name)(i) for i in self._all()}) == 1
+        ]
         return " · ".join(part for part in (getattr(self, name)(0) for name in shared) if part)
 
     def shape(self, index: int) -> str:
         """Batch and length as given."""
         run = self._run(index)
-        given = [(name, run.get(name)) for name in ("micro_batch", "seq_len", "context_len", "weight_format") if run.get(name)]
+        given = [(name, run.get(name)) for name in ("micro_batch", "seq_len", "context_len") if run.get(name)]
         named = [f"{name_of(self.lang, 'field', name)} {value:,}" for name, value in given if isinstance(value, int)]
         return name_of(self.lang, "sign", "comma").join(named)
 
@@ -181,10 +209,6 @@ class Describer:
         shared = frozenset(kept[0]).intersection(*kept) if kept else frozenset()
         return self.assumed(answered[0], fields=frozenset(name for name, _ in shared)) if kept else []
 
-    def change(self, other: Alternative) -> str:
-        """The key of the text for an alternative."""
-        return next(f"{name}-{value}" for name, value in other.change.items())
-
     def problem(self, found: Estimate) -> str:
         """Why there is no estimate."""
         if found.error is None:
@@ -209,4 +233,3 @@ def _plainly(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)
-

@@ -21,10 +21,8 @@ class Ledger:
         """The value at a path such as ``estimates[0].fit.usable``."""
         value: Any = self.answer
         for name, index in _STEPS.findall(path):
-            if index:
-                value = value[int(index)]
-            else:
-                value = value[name] if isinstance(value, dict) else getattr(value, name)
+            key = int(index) if index else name
+            value = value[key] if isinstance(value, dict | list) else getattr(value, name)
         return value
 
     def gib(self, path: str, unit: str = " GiB") -> str:

@@ -72,6 +72,8 @@ def _one_sentence(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         from bot.cli.problems import hint
 
-        nearest = hint(of_locale(), error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or []])
+        nearest = hint(
+            of_locale(), error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or []]
+        )
         return say(of_locale(), "cli.unknown_option", field=error.option_name.lstrip("-"), hint=nearest)
     return error.format_message()

@@ -15,9 +15,13 @@ from bot.texts import say
 
 @click.command("ask")
 @click.argument("text", nargs=-1)
-@click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the reply; else the text's, else the locale's.")
+@click.option(
+    "--lang", type=click.Choice(["en", "zh"]), help="Language of the reply; else the text's, else the locale's."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print an Answer as JSON.")
-@click.option("--jsonl", "as_lines", is_flag=True, help='Read {"id", "text", "history"?, "lang"?} lines, print an Answer a line.')
+@click.option(
+    "--jsonl", "as_lines", is_flag=True, help='Read {"id", "text", "history"?, "lang"?} lines, print an Answer a line.'
+)
 def command(text: tuple[str, ...], lang: str | None, as_json: bool, as_lines: bool) -> int:
     """Answer one chat message, such as "/vram model:0.5b method:lora gpu:8GB"."""
     if as_lines:

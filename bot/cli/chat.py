@@ -13,7 +13,9 @@ from bot.texts import say
 
 
 @click.command("chat")
-@click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the replies; else each text's, else the locale's.")
+@click.option(
+    "--lang", type=click.Choice(["en", "zh"]), help="Language of the replies; else each text's, else the locale's."
+)
 def command(lang: str | None) -> None:
     """Talk; "and with 4-bit?" or "换成A100呢" go on from the question before."""
     click.echo(say(language_of("", lang), "cli.chat_start"), err=True)

@@ -21,7 +21,9 @@ from estimator.schema import Estimate, Run
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the breakdown; else the locale's.")
 @click.option("--json", "as_json", is_flag=True, help="Print an Estimate as JSON.")
 @click.option("--jsonl", "as_lines", is_flag=True, help="Read a Run a line (plus any id), print an Estimate a line.")
-@click.option("--explain", is_flag=True, help="Every block at the peak, every phase and every assumption, with its reason.")
+@click.option(
+    "--explain", is_flag=True, help="Every block at the peak, every phase and every assumption, with its reason."
+)
 def command(lang: str | None, as_json: bool, as_lines: bool, explain: bool, **values: Any) -> int:
     """Estimate one run; the flags are the fields of Run, nested ones with dots."""
     if as_lines:

@@ -9,7 +9,12 @@ from bot.texts import say
 from estimator.errors import EstimatorError
 from estimator.schema import Problem, Run
 
-RULES = {"greater_than_equal": ("≥", "ge"), "greater_than": (">", "gt"), "less_than_equal": ("≤", "le"), "less_than": ("<", "lt")}
+RULES = {
+    "greater_than_equal": ("≥", "ge"),
+    "greater_than": (">", "gt"),
+    "less_than_equal": ("≤", "le"),
+    "less_than": ("<", "lt"),
+}
 
 
 def problem_of(error: ValidationError | EstimatorError) -> Problem:
@@ -63,10 +68,18 @@ def _group_in(model: type[BaseModel], name: str) -> type[BaseModel] | None:
 
 def _sentence(lang: str, error: dict[str, Any], field: str) -> str:
     if error["type"] == "extra_forbidden":
-        return say(lang, "cli.unknown_field", field=quoted(field), hint=hint(lang, field.split(".")[-1], _siblings(field)))
+        return say(
+            lang, "cli.unknown_field", field=quoted(field), hint=hint(lang, field.split(".")[-1], _siblings(field))
+        )
     if error["type"] == "missing":
-        return say(lang, "cli.no_model") if field == "model" else say(lang, "cli.bad_value", field=field, value="empty", detail=say(lang, "detail.required"))
-    return say(lang, "cli.bad_value", field=quoted(field), value=quoted(repr(error["input"]), 40), detail=_detail(lang, error))
+        return (
+            say(lang, "cli.no_model")
+            if field == "model"
+            else say(lang, "cli.bad_value", field=field, value="empty", detail=say(lang, "detail.required"))
+        )
+    return say(
+        lang, "cli.bad_value", field=quoted(field), value=quoted(error["input"], 40), detail=_detail(lang, error)
+    )
 
 
 def _siblings(field: str) -> list[str]:

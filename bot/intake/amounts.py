@@ -3,7 +3,18 @@
 from bot.intake import quantities
 from bot.intake.sheet import Sheet
 
-HOURS = {"h": 1.0, "hr": 1.0, "hrs": 1.0, "hour": 1.0, "hours": 1.0, "小": 1.0, "d": 24.0, "day": 24.0, "days": 24.0, "天": 24.0}
+HOURS = {
+    "h": 1.0,
+    "hr": 1.0,
+    "hrs": 1.0,
+    "hour": 1.0,
+    "hours": 1.0,
+    "小": 1.0,
+    "d": 24.0,
+    "day": 24.0,
+    "days": 24.0,
+    "天": 24.0,
+}
 MINUTES = frozenset({"m", "min", "mins", "minutes", "分"})
 SIGNS = frozenset("$¥￥")
 RATES = frozenset({"h", "hr", "hour", "小"})

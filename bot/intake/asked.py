@@ -10,8 +10,26 @@ QUESTION_ORDER = (
 )  # fmt: skip
 """Where several are cued, the earlier one is what is wanted: "OOM, how many GPUs?" asks for cards."""
 
-SUBSTANCE = frozenset({"model", "size", "hardware", "method", "stage", "weight_format", "micro_batch", "seq_len", "parallelism",
-                       "engine", "optimizer", "precision", "offload", "gradient_checkpointing", "attention", "grad_accum"})  # fmt: skip
+SUBSTANCE = frozenset(
+    [
+        "model",
+        "size",
+        "hardware",
+        "method",
+        "stage",
+        "weight_format",
+        "micro_batch",
+        "seq_len",
+        "parallelism",
+        "engine",
+        "optimizer",
+        "precision",
+        "offload",
+        "gradient_checkpointing",
+        "attention",
+        "grad_accum",
+    ]
+)
 WEAK = frozenset({"size", "hardware", "seq_len"})
 AMOUNTS = ("samples", "epochs", "tokens", "hours")
 
@@ -63,7 +81,10 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
 
 def _alternatives(sheet: Sheet) -> bool:
     """Whether two of something stand against each other."""
-    several = any(len(sheet.values(name)) > 1 for name in ("hardware", "model", "method", "micro_batch", "seq_len", "weight_format"))
+    several = any(
+        len(sheet.values(name)) > 1
+        for name in ("hardware", "model", "method", "micro_batch", "seq_len", "weight_format")
+    )
     return sheet.against and several
 
 

@@ -5,8 +5,8 @@ from bot.intake.keyed import LIMITS
 from bot.intake.sheet import Sheet
 
 WORD_FIELDS = (
-    "optimizer", "weight_format", "precision", "gradient_checkpointing", "attention", "loss", "method", "stage", "engine",
-    "framework", "parallelism", "offload", "task",
+    "optimizer", "weight_format", "precision", "gradient_checkpointing", "attention", "loss", "method", "stage",
+    "engine", "framework", "parallelism", "offload", "task",
 )  # fmt: skip
 LOOK_BACK = 3
 

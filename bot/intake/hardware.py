@@ -90,7 +90,11 @@ class _Cluster:
     def _counted(self) -> tuple[float | None, int]:
         """A number that counts cards here: ``8x``, ``4张``, ``2 T4``, and ``x2`` behind a card."""
         at = self.position
-        if self.tokens[at].text in quantities.TIMES and (self.found.gpu or self.found.memory_gb) and at + 1 < len(self.tokens):
+        if (
+            self.tokens[at].text in quantities.TIMES
+            and (self.found.gpu or self.found.memory_gb)
+            and at + 1 < len(self.tokens)
+        ):
             behind = quantities.small_count(self.tokens, at + 1)
             if behind and self._text(behind.end) not in quantities.MEMORY_UNITS and not self._card_end(at + 1):
                 return behind.value, behind.end
@@ -133,7 +137,9 @@ class _Cluster:
     def _usable_before(self) -> bool:
         return any(
             word is not None and word.value == "usable" and word.end == self.position
-            for word in (self.sheet.phrase(at, "cue") for at in range(max(self.start, self.position - 3), self.position))
+            for word in (
+                self.sheet.phrase(at, "cue") for at in range(max(self.start, self.position - 3), self.position)
+            )
         )
 
     def _card(self) -> bool:

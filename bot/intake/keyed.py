@@ -83,7 +83,9 @@ def _is_other(sheet: Sheet, field: str, end: int) -> bool:
     token = sheet.tokens[end] if end < len(sheet.tokens) else None
     if token is None or not token.glued or field in ("memory_gb", "host_ram_gib"):
         return False
-    return token.text in quantities.SIZE_UNITS or token.text in quantities.MEMORY_UNITS or token.text in quantities.TIMES
+    return (
+        token.text in quantities.SIZE_UNITS or token.text in quantities.MEMORY_UNITS or token.text in quantities.TIMES
+    )
 
 
 def _read_more(sheet: Sheet, field: str, end: int) -> None:

@@ -2,13 +2,29 @@
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
-from bot.intake.names import KnownModel, model_named
+from bot.intake.names import KnownModel, model_meant, model_named
 from bot.intake.sheet import Sheet
 
 LONGEST_NAME = 16
+SHORTEST_MISSPELLED = 4
 INSIDE_NAMES = frozenset("-_/.:+")
 EVERYDAY_WORDS = frozenset(
-    {"opt", "beam", "phi", "yi", "falcon", "arctic", "command", "sky", "base", "large", "small", "hermes", "orca", "aya"}
+    {
+        "opt",
+        "beam",
+        "phi",
+        "yi",
+        "falcon",
+        "arctic",
+        "command",
+        "sky",
+        "base",
+        "large",
+        "small",
+        "hermes",
+        "orca",
+        "aya",
+    }
 )
 """Model families that are also plain words: alone they name a model only next to a size or the word model."""
 
@@ -103,8 +119,29 @@ def _read_size(sheet: Sheet, start: int) -> None:
         sheet.invalid.append("params_b")
         sheet.take(start, size.end)
         return
+    if _read_misspelled(sheet, start, size.end):
+        return
     text = sheet.words(start, size.end).replace(" ", "")
     sheet.read("size", (size.value, text), start, size.end, f'"{text}" is a number of parameters')
+
+
+def _read_misspelled(sheet: Sheet, start: int, end: int) -> bool:
+    """A word right before a size that together are nearly a name: "mistal 7b"; with a hyphen it must be a name."""
+    hyphen = start > 0 and sheet.tokens[start - 1].text in "-_" and sheet.tokens[start].glued
+    first = start - 1 - hyphen
+    if first < 0 or not sheet.is_free(first, start) or not _may_be_name(sheet, first):
+        return False
+    name = sheet.words(first, end)
+    meant = model_meant(name)
+    if meant or hyphen:
+        sheet.read("model", name, first, end, f'"{name}" is near {meant.hub_id}' if meant else "a name with a size")
+    return bool(meant or hyphen)
+
+
+def _may_be_name(sheet: Sheet, index: int) -> bool:
+    token = sheet.tokens[index]
+    plain = token.kind == "word" and token.text.isascii() and len(token.text) >= SHORTEST_MISSPELLED
+    return plain and sheet.phrase(index) is None
 
 
 def named_models(sheet: Sheet) -> list[str]:

@@ -34,7 +34,10 @@ def _models() -> dict:
     out = {}
     for row in csv.DictReader(open("/work/shared/data/aliases.csv")):
         out[squeeze(row["alias"])] = KnownModel(
-            row["canonical_id"], params.get(row["canonical_id"]), "family" in row["type"] or "family" in row["reason"], row["type"] == "bare size"
+            row["canonical_id"],
+            params.get(row["canonical_id"]),
+            "family" in row["type"] or "family" in row["reason"],
+            row["type"] == "bare size",
         )
     return out
 

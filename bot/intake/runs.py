@@ -19,8 +19,10 @@ SAME_CARD = 0.05
 FOUR_BIT = ("nf4", "nf4-dq", "fp4")
 SERVERS = ("vllm", "sglang", "tgi")
 OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_accum", "micro_batch", "epochs")
-PLAIN = ("stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine", "grad_accum",
-         "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs")  # fmt: skip
+PLAIN = (
+    "stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine",
+    "grad_accum", "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs", "price_usd_per_hour",
+)  # fmt: skip
 SHARDING: dict[str, Fields] = {
     "zero0": {"engine": "ddp"},
     "zero1": {"engine": "deepspeed", "zero": 1},
@@ -43,7 +45,9 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
     formats: list[Fields] = [{"weight_format": name} for name in sheet.values("weight_format")] or [{}]
     shapes = _shapes(sheet)
     chosen = product(models, methods, hardware, formats, shapes)
-    return [{**shared, **model, **method, **cards, **form, **shape} for model, method, cards, form, shape in chosen][:MOST_RUNS]
+    return [{**shared, **model, **method, **cards, **form, **shape} for model, method, cards, form, shape in chosen][
+        :MOST_RUNS
+    ]
 
 
 def _methods(sheet: Sheet) -> list[str]:
@@ -111,7 +115,12 @@ def _hardware_fields(hardware: Hardware) -> Fields:
 def _card_name(hardware: Hardware) -> str:
     """The card as the message has it, with the stated memory where the name alone means another variant."""
     usual = card_named(str(hardware.gpu))
-    if hardware.memory_gb and usual and not hardware.usable and abs(usual.memory_gb / hardware.memory_gb - 1) > SAME_CARD:
+    if (
+        hardware.memory_gb
+        and usual
+        and not hardware.usable
+        and abs(usual.memory_gb / hardware.memory_gb - 1) > SAME_CARD
+    ):
         return f"{hardware.gpu} {hardware.memory_gb:g}GB"
     return str(hardware.gpu)
 

@@ -25,7 +25,7 @@ MOST_HISTORY = 10
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was understood: ``spoken`` is what the words say, ``runs`` adds every sensible reading of what they leave open."""
+    """What was understood: ``spoken`` is what the words say, ``runs`` adds each sensible reading of what is open."""
 
     reply: str
     question: str
@@ -102,7 +102,11 @@ def _with_stand_ins(spoken: list[Fields], question: str) -> list[Fields]:
     if not names or any(run.get("model") for run in spoken):
         return spoken
     if question == "max_model":
-        return [settled({"task": "train", "method": "lora", **run, "model": name}, False) for run in spoken[:1] for name in names]
+        return [
+            settled({"task": "train", "method": "lora", **run, "model": name}, False)
+            for run in spoken[:1]
+            for name in names
+        ]
     return [{**run, "model": name} for name in names for run in spoken]
 
 

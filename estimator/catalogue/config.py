@@ -129,13 +129,12 @@ def _typed(facts: Row) -> Row:
 def _extras(reader: ConfigReader, family: Row) -> Row:
     """Facts that most models leave at their defaults."""
     dims = tuple((name, reader.get(key)) for name, key in family.get("dims", {}).items())
-    rotary = reader.get("partial_rotary_factor") or reader.get("rotary_pct")
     return {
         "kind": family.get("kind", "decoder"),
         "embedding_dim": reader.optional("word_embed_proj_dim"),
         "logit_softcap": reader.get("final_logit_softcapping"),
         "attention_softcap": reader.get("attn_logit_softcapping"),
-        "rotary_fraction": float(rotary or 1.0),
+        "rotary_fraction": _rotary_fraction(reader),
         "default_dtype": _dtype(reader.given("dtype")),
         "head_kind": _head_kind(reader, family),
         "type_vocab": reader.optional("type_vocab_size") or 0,
@@ -143,6 +142,17 @@ def _extras(reader: ConfigReader, family: Row) -> Row:
         "relative_buckets": reader.optional("relative_attention_num_buckets") or 0,
         "extra": dims + _stated_facts(reader),
     }
+
+
+def _rotary_fraction(reader: ConfigReader) -> float:
+    """The part of each head that rotary positions turn; GPT-J states its width in elements."""
+    nested = reader.given("rope_parameters")
+    stated = nested.get("partial_rotary_factor") if isinstance(nested, dict) else None
+    turned = reader.optional("rotary_dim")
+    if turned:
+        heads = max(reader.count("num_attention_heads"), 1)
+        return turned / (reader.optional("head_dim") or reader.count("hidden_size") // heads)
+    return float(stated or reader.get("rotary_pct") or reader.get("partial_rotary_factor") or 1.0)
 
 
 FACTS = (

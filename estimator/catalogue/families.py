@@ -5,23 +5,32 @@
 """
 
 import json
-from collections.abc import Iterator
-from difflib import get_close_matches
+import os
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 Row = dict[str, Any]
 
+DATA = os.path.join(os.path.dirname(__file__), "data")
+
 
 def read_text(name: str) -> str:
     """The text of a data file of the catalogue."""
-    return files("estimator.catalogue").joinpath("data", name).read_text(encoding="utf-8")
+    # Plain open: importlib.resources costs more than the whole look-up.
+    with open(os.path.join(DATA, name), encoding="utf-8", newline="") as file:
+        return file.read()
 
 
-def rows(name: str) -> Iterator[Row]:
-    """The objects of a JSON-lines data file."""
-    return (json.loads(line) for line in read_text(name).splitlines() if line)
+@cache
+def _lines(name: str) -> dict[str, str]:
+    """The lines of a JSON-lines file by their ``type``, unparsed: a look-up needs one or two of them."""
+    return {line.split('"', 4)[3]: line for line in read_text(name).splitlines()}
+
+
+@cache
+def _row(name: str, model_type: str) -> Row | None:
+    line = _lines(name).get(model_type)
+    return json.loads(line) if line else None
 
 
 @cache
@@ -31,25 +40,15 @@ def spellings() -> dict[str, list[str]]:
     return keys
 
 
-@cache
-def _family_rows() -> dict[str, Row]:
-    return {row["type"]: row for row in rows("families.jsonl")}
-
-
-@cache
-def _default_rows() -> dict[str, Row]:
-    return {row["type"]: row["defaults"] for row in rows("config_defaults.jsonl")}
-
-
 def known_types() -> tuple[str, ...]:
     """The model types whose layout is described."""
-    return tuple(_family_rows())
+    return tuple(_lines("families.jsonl"))
 
 
 @cache
 def family(model_type: str) -> Row | None:
     """The full layout of a model type, its parents' entries filled in; None when it is not described."""
-    own = _family_rows().get(model_type)
+    own = _row("families.jsonl", model_type)
     if own is None:
         return None
     parent = family(own["like"]) if "like" in own else None
@@ -58,12 +57,15 @@ def family(model_type: str) -> Row | None:
 
 def text_type(model_type: str) -> str:
     """The type of the language model inside a multimodal one, or the type itself."""
-    outer = _family_rows().get(model_type, {})
+    outer = _row("families.jsonl", model_type) or {}
     return str(outer.get("text", model_type))
 
 
 def nearest_types(model_type: str) -> list[str]:
     """Up to five described types that are spelled like ``model_type``."""
+    # Imported late: only a refusal needs it.
+    from difflib import get_close_matches
+
     return get_close_matches(model_type[:60].lower(), known_types(), n=5, cutoff=0.3) or ["llama", "qwen3", "mistral"]
 
 
@@ -77,8 +79,9 @@ def _merged(parent: Row, own: Row) -> Row:
 @cache
 def defaults(model_type: str) -> Row:
     """Class defaults of a model type under canonical keys; a type without its own takes its parent's."""
-    own = _default_rows().get(model_type)
-    if own is not None:
-        return own
-    parent = _family_rows().get(model_type, {}).get("defaults_of")
-    return _default_rows().get(parent, {}) if parent else {}
+    own = _row("config_defaults.jsonl", model_type)
+    if own is None:
+        parent = (_row("families.jsonl", model_type) or {}).get("defaults_of", "")
+        own = _row("config_defaults.jsonl", parent)
+    found: Row = own["defaults"] if own else {}
+    return found

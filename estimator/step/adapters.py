@@ -42,11 +42,12 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     if not (four_bit and tape.autocast):
         x = ops.cast(x, adapter.itemsize)
     down, up = adapter_leaves(layer, name, x.width, result.width)
-    low = linear(ops.dropout(x, adapter.dropout), down, None, adapter.rank)
-    update = ops.scale(linear(low, up, None, result.width))
+    update = linear(linear(ops.dropout(x, adapter.dropout), down, None, adapter.rank), up, None, result.width)
+    update = ops.scale(update)
     if four_bit and not tape.autocast:
         update = ops.cast(update, itemsize)
     result = ops.add(result, update)
+    del update
     return ops.cast(result, itemsize)
 
 

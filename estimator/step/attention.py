@@ -37,20 +37,27 @@ def sdpa(
 
     The flash kernel's result lies as its queries do; ``by_head``: head after head, so that it is copied to token order.
     """
-    q, k, v = ops.autocast(q), ops.autocast(k), ops.autocast(v)
     groups = heads // kv_heads
     size, value_size = q.width // heads, v.width // kv_heads
+    if groups > 1 and (mask is not None or size != value_size or size > 256):
+        k, v = repeated(k, heads, kv_heads), repeated(v, heads, kv_heads)
+        groups, kv_heads = 1, heads
+    given = q, k, v
+    q, k, v = (ops.autocast(x) for x in given)
     half = q.itemsize == HALF
     if half and mask is None and size == value_size <= 256:
         out = flash(q, k, v, heads, kv_heads, size)
+        del q, k, v
         return ops.copy(out) if by_head else out
-    if groups > 1 and (mask is not None or size != value_size or size > 256):
-        k, v = ops.repeat(k, groups), ops.repeat(v, groups)
-        groups = 1
     mask = additive(mask, q.itemsize)
     if groups == 1:
         return efficient(q, k, v, heads, mask)
     return math_attention(q, k, v, heads, groups, mask, dropout)
+
+
+def repeated(x: Tensor, heads: int, kv_heads: int) -> Tensor:
+    """Keys or values for every query head; a single head is expanded without a copy."""
+    return ops.repeat(x, heads // kv_heads, copied=kv_heads > 1)
 
 
 def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int) -> Tensor:
@@ -168,12 +175,23 @@ def scores_rows(q: Tensor) -> str:
 
 
 def eager(
-    q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, mask: Tensor | None, dropout: float = 0.0
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    heads: int,
+    kv_heads: int,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    *,
+    capped: bool = False,
 ) -> Tensor:
-    """Attention written out in the model's code: fp32 softmax and its cast."""
-    groups = heads // kv_heads
-    k, v = ops.repeat(k, groups), ops.repeat(v, groups)
+    """Attention written out in the model's code: fp32 softmax and its cast; ``capped``: scores pass a soft cap first."""
+    k, v = repeated(k, heads, kv_heads), repeated(v, heads, kv_heads)
     scores = ops.scale(ops.matmul(q, k, scores_rows(q), heads))
+    if capped:
+        scores = ops.scale(scores)
+        scores = ops.tanh(scores)
+        scores = ops.scale(scores)
     if mask is not None:
         scores = ops.add(scores, mask)
     weights = ops.dropout(ops.cast(ops.softmax(scores, FULL), q.itemsize), dropout)

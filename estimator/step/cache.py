@@ -1,6 +1,6 @@
 """Key/value caches of transformers 5.24 (cache_utils.py): what a layer holds between forwards and makes in each."""
 
-from estimator.step.tape import Rows, Tensor
+from estimator.step.tape import LONG, Rows, Tensor
 
 ITEM = "kv_cache"
 
@@ -9,7 +9,7 @@ class Cache:
     """The cache of one layer.
 
     ``DynamicCache`` concatenates: old and new keys live together for a moment, then old and new values do; also the
-    first update copies. A layer with a window keeps a view of its last ``window - 1`` tokens, so after the prompt the
+    first update copies. A layer with a window makes both before it lets go of the old, and keeps a view of its last ``window - 1`` tokens, so after the prompt the
     whole prompt stays in memory until the first decode step. A preallocated cache is written in place.
     """
 
@@ -18,6 +18,7 @@ class Cache:
         self.preallocated = preallocated
         self.k: Tensor | None = None
         self.v: Tensor | None = None
+        self.length: Tensor | None = None
         self.states: dict[str, Tensor] = {}
 
     def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -26,9 +27,19 @@ class Cache:
         if self.preallocated:
             return self._in_place(k, v)
         rows = self._rows(k)
+        if self.windowed:
+            return self._slide(k, v, rows)
         self.k = k.tape.new(rows, k.width, k.itemsize, ITEM)
         self.v = v.tape.new(rows, v.width, v.itemsize, ITEM)
         return self.k, self.v
+
+    def _slide(self, k: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        if self.length is None:
+            self.length = k.tape.new("1", 1, LONG, ITEM)
+        keys = k.tape.new(rows, k.width, k.itemsize, ITEM)
+        values = v.tape.new(rows, v.width, v.itemsize, ITEM)
+        self.k, self.v = keys, values
+        return keys, values
 
     def _rows(self, k: Tensor) -> Rows:
         if not k.tape.stage:

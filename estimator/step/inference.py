@@ -123,15 +123,13 @@ class _Generation:
         hidden = family.top(model, hidden)
         del around
         model.held.clear()
-        self._choose(hidden)
-
-    def _choose(self, hidden: Tensor) -> None:
-        tape, regime = self.tape, self.model.regime
         outer, tape.item = tape.item, "logits_loss"
-        last = hidden if regime.logits == "all" else ops.part_rows(hidden, "b")
-        logits = logits_of(self.model, last)
-        if regime.outputs_to_full:
-            scores = tape.new("b", self.model.arch.vocab, FULL)
+        if model.regime.logits != "all":
+            hidden = ops.part_rows(hidden, "b")
+        logits = logits_of(model, hidden)
+        del hidden
+        if model.regime.outputs_to_full:
+            scores = tape.new("b", model.arch.vocab, FULL)
             del scores
         self.token = tape.new("b", 1, LONG, "other")
         del logits

@@ -29,10 +29,7 @@ def logits_of(model: Model, hidden: Tensor) -> Tensor:
 def standard(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     """transformers' loss: logits to fp32, log-softmax, negative log-likelihood. Returns loss and logits."""
     logits = logits_of(model, hidden)
-    loss = _causal(model, logits, labels)
-    if model.regime.outputs_to_full:
-        logits = ops.cast(logits.detach(), FULL)
-    return loss, logits
+    return _causal(model, logits, labels), logits
 
 
 def _causal(model: Model, logits: Tensor, labels: Tensor) -> Tensor:
@@ -68,9 +65,8 @@ def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
     flat = kept_hidden if model.regime.single else ops.copy(kept_hidden)
     running = [tape.new("Tm", 1, FULL) for _ in range(7)]
     buffer = tape.new(tile_rows, TILE_VOCAB, compute)
+    tile_hidden = tape.new(tile_rows, model.arch.hidden, compute) if flat.itemsize != compute else None
     slices = [] if compute == weight.itemsize else [tape.new("1", tile * model.arch.hidden, compute, "weight_casts")]
-    if flat.itemsize != compute:
-        slices.append(tape.new(tile_rows, model.arch.hidden, compute))
     del slices
     normaliser, result, entropy = (tape.new("Tm", 1, FULL) for _ in range(3))
     best = tape.new("Tm", 1, BOOL)
@@ -78,7 +74,7 @@ def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
     need_hidden, need_weight = flat.needs, weight.needs
     rows, width, size = ops.shape_of(flat)
     elements, weight_size, features = weight.width, weight.itemsize, model.arch.hidden
-    del running, buffer, best
+    del running, buffer, best, tile_hidden
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
         grad_hidden = tape.new(rows, width, FULL) if need_hidden else None

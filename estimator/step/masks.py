@@ -17,22 +17,27 @@ def positions(model: Model) -> Tensor:
     return ids
 
 
-def causal_mask(model: Model, hidden: Tensor) -> Tensor | None:
-    """The mask that full-attention layers get: additive for eager attention, boolean or none for SDPA."""
-    if model.given_mask is not None or model.regime.attention.startswith("flash"):
+def causal_mask(model: Model, hidden: Tensor, attention: str = "") -> Tensor | None:
+    """The mask that full-attention layers get: additive for eager attention, boolean or none for SDPA.
+
+    ``attention`` overrides the run's, for families that know one implementation only.
+    """
+    attention = attention or model.regime.attention
+    if model.given_mask is not None or attention.startswith("flash"):
         return model.given_mask
-    if model.regime.attention == "eager":
+    if attention == "eager":
         return _additive(model, hidden, 1)
     return None
 
 
-def sliding_mask(model: Model, hidden: Tensor) -> Tensor | None:
+def sliding_mask(model: Model, hidden: Tensor, attention: str = "") -> Tensor | None:
     """The mask of layers with a window: SDPA needs one as soon as the length reaches the window."""
-    if model.given_mask is not None or model.regime.attention.startswith("flash"):
+    attention = attention or model.regime.attention
+    if model.given_mask is not None or attention.startswith("flash"):
         return model.given_mask
     model.tape.windowed = True
     mask: Tensor | None = None
-    if model.regime.attention == "eager":
+    if attention == "eager":
         mask = _additive(model, hidden, 2)
     elif model.regime.windowed:
         mask = _allowed(model, 2)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from estimator.architecture import Architecture, Inventory, LayerKind, Weight
 from estimator.step import ops
@@ -20,6 +21,7 @@ class Layer:
         self.regime = regime
         self.kind = kind
         self.trains = trains
+        self.index = 0
         self.shapes = {weight.name: weight for weight in weights}
         self.leaves: dict[str, Leaf] = {}
         self.cache: Cache | None = None
@@ -108,17 +110,26 @@ def itemsize_of(weight: Weight, regime: Regime) -> int:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor:
-    """``F.linear``: keeps the input for a trainable weight, and the weight for an input that wants a gradient."""
-    x, weight = ops.autocast(x), ops.autocast(weight)
+    """``F.linear``: keeps the input for a trainable weight, and the weight for an input that wants a gradient.
+
+    Autocast casts the arguments from the last to the first.
+    """
     bias = ops.autocast(bias) if bias is not None else None
+    weight = ops.autocast(weight)
+    x = ops.autocast(x)
     tape = x.tape
     kept = [tape.save(t) for t, wanted in ((x, weight.needs), (weight, x.needs)) if wanted]
     out = tape.new(x.rows, width, x.itemsize)
     inputs = [x, weight] if bias is None else [x, weight, bias]
     if not any(t.needs for t in inputs):
         return out
-    shapes = [(t.rows, t.width, t.itemsize, "gradients" if t.rows == "1" else "") if t.needs else None for t in inputs]
-    return tape.attach(out, inputs, kept, lambda g: [tape.new(*shape) if shape else None for shape in shapes])
+    shapes = [(*ops.shape_of(t), item) if t.needs else None for t, item in ((x, ""), (weight, "gradients"))]
+    biased = [True] if bias is not None else []
+
+    def backward(g: Tensor) -> Sequence[Tensor | None]:
+        return [tape.new(*shape) if shape else None for shape in shapes] + [g for _ in biased]
+
+    return tape.attach(out, inputs, kept, backward)
 
 
 def _short_names(weights: Sequence[Weight]) -> list[Weight]:
@@ -136,26 +147,25 @@ class Model:
         self.regime = regime
         self.layers: list[Layer] = []
         self.given_mask: Tensor | None = None
-        self.mask: Tensor | None = None
+        self.around: Any = None
         self.held: list[Tensor] = []
         everything = regime.trainable == "all"
         stem, top = _short_names(inventory.stem), _short_names(inventory.top)
         self.stem_name = stem[0].name
         self.stem = Layer(tape, regime, stem, None, everything)
-        self.top = Layer(tape, regime, top, None, everything or regime.trainable == "last")
+        self.top = Layer(tape, regime, top, None, everything)
 
     def layer(self, index: int) -> Layer:
         """Layer ``index`` of the real model."""
         kind = self.inventory.kinds[self.inventory.layers[index]]
         layer = Layer(self.tape, self.regime, kind.weights, kind, self.trains(index))
+        layer.index = index
         self.layers.append(layer)
         return layer
 
     def trains(self, index: int) -> bool:
         """Whether the parameters of this layer train (not its adapters)."""
-        if self.regime.trainable == "last":
-            return index >= self.arch.layers - self.regime.trainable_layers
-        return self.regime.trainable == "all"
+        return self.regime.trains(index, len(self.inventory.layers))
 
 
 def wants_gradient(hidden: Tensor) -> Leaf:

@@ -35,20 +35,21 @@ def _normalised(x: Tensor, groups: int) -> Tensor:
 
 def rms_scaled_first(layer: Layer, x: Tensor, name: str, groups: int = 1) -> Tensor:
     """OLMo-2's: scaled by the weight before the cast back."""
-    h, itemsize = _root_mean_square(x, groups), x.itemsize
+    (h, _variance), itemsize = _root_mean_square(x, groups), x.itemsize
     return ops.cast(ops.mul(h, layer.weight(f"{name}.weight")), itemsize)
 
 
 def rms_scaled_in_full(layer: Layer, x: Tensor, name: str, groups: int = 1) -> Tensor:
     """Helium's: as OLMo-2's, with the weight in fp32."""
-    h, itemsize = _root_mean_square(x, groups), x.itemsize
+    (h, _variance), itemsize = _root_mean_square(x, groups), x.itemsize
     return ops.cast(ops.mul(h, ops.cast(layer.weight(f"{name}.weight"), FULL)), itemsize)
 
 
-def _root_mean_square(x: Tensor, groups: int) -> Tensor:
+def _root_mean_square(x: Tensor, groups: int) -> tuple[Tensor, Tensor]:
+    """``x`` over its root mean square in fp32, and the mean square, which lives as long as the norm's own code."""
     h = ops.cast(x, FULL)
     variance = ops.mean(ops.power(h), groups)
-    return ops.mul(h, ops.rsqrt(ops.shift(variance)))
+    return ops.mul(h, ops.rsqrt(ops.shift(variance))), variance
 
 
 def centred(layer: Layer, x: Tensor, name: str, groups: int = 1) -> Tensor:

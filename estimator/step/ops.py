@@ -247,12 +247,13 @@ def copy(x: Tensor) -> Tensor:
     return out
 
 
-def repeat(x: Tensor, times: int) -> Tensor:
-    """Keys or values repeated for the query heads that share them (expand and copy)."""
+def repeat(x: Tensor, times: int, *, copied: bool = True) -> Tensor:
+    """Keys or values repeated for the query heads that share them: expanded and, unless it is one head, copied."""
     if times == 1:
         return x
     tape = x.tape
-    out = tape.new(x.rows, x.width * times, x.itemsize)
+    storage = tape.new(x.rows, x.width * times, x.itemsize).storage if copied else x.storage
+    out = Tensor(tape, storage, x.rows, x.width * times, x.itemsize)
     if x.needs:
         rows, width, size = shape_of(x)
         tape.attach(out, (x,), (), lambda g: (tape.new(rows, width, size),))
@@ -274,9 +275,9 @@ def dropout(x: Tensor, probability: float) -> Tensor:
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """``native_layer_norm``: keeps the input, mean and reciprocal deviation; fp32 under autocast."""
-    x = full(x)
-    weight = full(weight)
     bias = full(bias) if bias is not None else None
+    weight = full(weight)
+    x = full(x)
     tape = x.tape
     inputs = [x, weight] if bias is None else [x, weight, bias]
     needed = any(t.needs for t in inputs)
@@ -313,7 +314,8 @@ def softmax(x: Tensor, itemsize: int = 0) -> Tensor:
 
 def matmul(x: Tensor, y: Tensor, rows: Rows, width: int) -> Tensor:
     """Batched matrix product of two activations into ``rows`` x ``width``; keeps both."""
-    x, y = autocast(x), autocast(y)
+    y = autocast(y)
+    x = autocast(x)
     tape = x.tape
     kept = [tape.save(t) for t, wanted in ((x, y.needs), (y, x.needs)) if wanted]
     out = tape.new(rows, width, x.itemsize)

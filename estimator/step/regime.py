@@ -23,6 +23,8 @@ class Regime:
     ``single`` (batch is 1) and ``windowed`` (the length reaches the sliding window) select layouts and kernels.
     ``accumulates``: gradients of an earlier micro-step are alive during the backward.
     ``kbit``: norms, embeddings and head are fp32 (peft's k-bit preparation).
+    ``update``: lomo | adalomo, an optimizer that runs inside the backward.
+    ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
     """
 
     training: bool = True
@@ -49,3 +51,12 @@ class Regime:
     dropout: bool = True
     merge_in_place: bool = False
     quirks: tuple[str, ...] = ()
+    update: str | None = None
+
+    def trains(self, index: int, layers: int) -> bool:
+        """Whether the own parameters of layer ``index`` of ``layers`` train (not its adapters)."""
+        if self.trainable == "last":
+            return index >= layers - self.trainable_layers
+        if self.trainable == "first":
+            return index < self.trainable_layers
+        return self.trainable == "all"

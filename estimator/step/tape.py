@@ -76,12 +76,13 @@ class Tensor:
 class Leaf(Tensor):
     """A parameter (or an input that wants a gradient); its weights are counted outside the tape."""
 
-    __slots__ = ("gradient", "is_parameter", "name", "quantised", "uses", "waiting")
+    __slots__ = ("gradient", "is_parameter", "name", "quantised", "shape", "uses", "waiting")
 
     def __init__(self, tape: "Tape", width: int, itemsize: int, needs: bool, name: str = "") -> None:
         super().__init__(tape, None, "1", width, itemsize)
         self.needs = needs and tape.grad_enabled
         self.name = name
+        self.shape: tuple[int, ...] = (width,)
         self.is_parameter = True
         self.quantised: str | None = None
         self.uses = 0
@@ -279,18 +280,20 @@ class Tape:
             self._run(node, grads, waiting, queue)
 
     def _run(self, node: Node, grads: list[Tensor | None], waiting: dict[int, Any], queue: list[int]) -> None:
-        self._remake(node)
+        """Backward of one node: what was made again goes first, then sums and casts, then the gradient, then the rest."""
+        remade = self._remake(node)
         outs = node.backward(*grads)
-        grads.clear()
-        node.saved = None
-        node.backward = _gone
+        del remade
         edges = node.inputs
         node.inputs = []
-        del node
         results = list(outs)
         del outs
         for position, edge in enumerate(edges):
             results[position] = self._fitted(edge, results[position])
+        grads.clear()
+        node.saved = None
+        node.backward = _gone
+        del node
         for position, edge in enumerate(edges):
             result = results[position]
             results[position] = None
@@ -301,20 +304,20 @@ class Tape:
         """Sum a broadcast gradient to its input's shape, then cast it to its type."""
         if edge is None or grad is None:
             return None
-        item = "gradients" if edge.leaf is not None and edge.leaf.is_parameter else ""
+        item = "gradients" if edge.rows == "1" else ""
         if grad.rows != edge.rows or grad.width != edge.width:
             grad = self.new(edge.rows, edge.width, grad.itemsize, item)
         if grad.itemsize != edge.itemsize:
             grad = self.new(edge.rows, edge.width, edge.itemsize, item)
         return grad
 
-    def _remake(self, node: Node) -> None:
+    def _remake(self, node: Node) -> list[Any]:
         saved = node.saved or ()
         for kept in saved:
             if isinstance(kept, Dropped):
                 if kept.frame.kept is None:
                     self.replay(kept.frame)
-        node.saved = [self._unpack(kept) for kept in saved]
+        return [self._unpack(kept) for kept in saved]
 
     @staticmethod
     def _unpack(kept: Any) -> Any:
@@ -346,6 +349,8 @@ class Tape:
         leaf.waiting = self._merge(leaf.waiting, grad)
         leaf.uses -= 1
         if leaf.uses == 0:
+            if self.on_gradient is not None and leaf.is_parameter:
+                self.on_gradient(leaf)
             if leaf.gradient is None:
                 leaf.gradient = leaf.waiting
             leaf.waiting = None

@@ -3,9 +3,11 @@
 from estimator.architecture import Architecture, Inventory
 from estimator.step.assembly import Builder
 from estimator.step.families import family_of
+from estimator.step.fused_update import FusedUpdate
 from estimator.step.losses import LOSSES
 from estimator.step.masks import given_mask
 from estimator.step.model import Model, wants_gradient
+from estimator.step.ops import cast
 from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
@@ -26,7 +28,10 @@ def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]
 def trace_training(arch: Architecture, inventory: Inventory, regime: Regime) -> Program:
     """The program of one (the last) micro-step's forward, loss and backward."""
     tape = Tape(autocast=regime.autocast, merge_in_place=regime.merge_in_place)
+    variant = getattr(family_of(arch.model_type), "variant", None)
     classes = layer_classes(inventory, regime)
+    if variant is not None:
+        classes = [(*key, variant(arch, index)) for index, key in enumerate(classes)]
     traced = {key: index for index, key in reversed(list(enumerate(classes)))}
     order = sorted(traced.values())
     model = Model(tape, arch, inventory, regime)
@@ -40,17 +45,25 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     ids, labels = tape.new("T", 1, LONG), tape.new("T", 1, LONG)
     model.given_mask = given_mask(model)
     loss, logits = _forward(tape, model, order, ids, labels)
+    tape.end_autocast()
+    tape.segment = len(order) + 1
+    tape.mark("outputs")
+    if model.regime.outputs_to_full and logits is not None:
+        logits = cast(logits.detach(), FULL)
     if not model.regime.outputs_kept:
         logits = None
-    tape.end_autocast()
     del ids, labels
     model.given_mask = None
     tape.item = "other"
-    tape.segment = len(order) + 1
     tape.mark("backward")
+    update = FusedUpdate(tape, model.regime.update) if model.regime.update else None
+    tape.on_gradient = update
     tape.backward(loss)
+    if update is not None:
+        update(None)
+    del loss
     tape.mark("end")
-    del loss, logits, model
+    del logits, model
 
 
 def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
@@ -87,11 +100,12 @@ def _forward(
 
 def _layer(tape, model, family, index, hidden, around):  # type: ignore[no-untyped-def]
     layer = model.layer(index)
+    seen = around.of(layer) if hasattr(around, "of") else around
     regime = model.regime
     wanted = regime.checkpointing == "full" or (regime.checkpointing == "every" and index % regime.every == 0)
     if wanted and hidden.needs | layer.trains:
-        return tape.checkpoint(lambda x: family.layer(model, layer, x, around), hidden)
-    return family.layer(model, layer, hidden, around)
+        return tape.checkpoint(lambda x: family.layer(model, layer, x, seen), hidden)
+    return family.layer(model, layer, hidden, seen)
 
 
 def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:
@@ -104,6 +118,7 @@ def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:
     for number in (stem, top):
         builder.one("loss", number, "release")
     builder.many("loss", numbers, "release")
+    builder.one("loss", top, "outputs")
     builder.one("backward", top)
     builder.many("backward", numbers[::-1])
     builder.one("backward", stem)

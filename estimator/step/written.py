@@ -6,6 +6,7 @@ too (PyTorch 2.13, aten/src/ATen/native/LinearAlgebra.cpp, ``matmul``).
 """
 
 from estimator.step import ops
+from estimator.step.attention import sdpa
 from estimator.step.model import Model
 from estimator.step.tape import FULL, Tensor
 
@@ -19,8 +20,16 @@ def rate(model: Model, probability: float) -> float:
 
 def by_heads(model: Model, x: Tensor) -> Tensor:
     """``x.view(…, heads, size).transpose(1, 2)``: written-out attention gives it a gradient that must be copied back."""
-    if model.regime.attention != "eager":
-        return x
+    return by_token(x) if model.regime.attention == "eager" else x
+
+
+def keys_by_heads(model: Model, x: Tensor) -> Tensor:
+    """As ``by_heads`` for keys of their own linear: their gradient is transposed, which one sequence can view."""
+    return x if model.regime.single else by_heads(model, x)
+
+
+def by_token(x: Tensor) -> Tensor:
+    """A view by heads of something whose gradient always comes back head after head: it is copied to token order."""
     tape = x.tape
     out = x.detach()
     if x.needs:
@@ -29,16 +38,16 @@ def by_heads(model: Model, x: Tensor) -> Tensor:
     return out
 
 
-def folded(model: Model, x: Tensor) -> Tensor:
-    """A transposed view of several sequences as ``bmm`` needs it: in half precision under autocast, and contiguous."""
-    x = ops.autocast(x)
-    return x if model.regime.single else ops.copy(x)
+def folded(model: Model, x: Tensor, by_head: bool = False) -> Tensor:
+    """What ``bmm`` needs of several sequences: a transposed view is copied, what lies ``by_head`` is not."""
+    return x if model.regime.single or by_head else ops.copy(x)
 
 
-def scores_of(model: Model, q: Tensor, k: Tensor) -> Tensor:
-    """``matmul(q, k^T)`` over transposed views."""
-    q, k = folded(model, q), folded(model, k)
-    return ops.matmul(q, k, ROWS_OF_SCORES[str(q.rows)], model.arch.heads)
+def scores_of(model: Model, q: Tensor, k: Tensor, by_head: bool = False) -> Tensor:
+    """``matmul(q, k^T)``, in half precision under autocast."""
+    k = ops.autocast(k)
+    q = folded(model, ops.autocast(q), by_head)
+    return ops.matmul(q, folded(model, k, by_head), ROWS_OF_SCORES[str(q.rows)], model.arch.heads)
 
 
 def unfolded(model: Model, x: Tensor) -> Tensor:
@@ -53,23 +62,41 @@ def unfolded(model: Model, x: Tensor) -> Tensor:
 
 
 def weighted(model: Model, weights: Tensor, v: Tensor) -> Tensor:
-    """``matmul(weights, v)`` in the order of tokens."""
-    weights = ops.autocast(weights)
-    v = folded(model, v)
+    """``matmul(weights, v)``, head after head; its casts and copies end with it."""
     rows, width = ("T" if weights.rows == "bss" else "b"), v.width
-    return unfolded(model, ops.matmul(weights, v, rows, width))
+    v = ops.autocast(v)
+    weights = ops.autocast(weights)
+    return ops.matmul(weights, folded(model, v), rows, width)
 
 
 def attend(
-    model: Model, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, scaled: bool = True, full_softmax: bool = True
-) -> Tensor:
-    """Scores, mask, softmax (asked for in fp32 with ``full_softmax``), dropout, product with the values."""
-    scores = scores_of(model, q, k)
+    model: Model,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    scaled: bool = True,
+    full_softmax: bool = True,
+    by_head: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention as the run asks for it: the result in token order, and what written-out attention returns beside it.
+
+    ``by_head``: queries and keys lie head after head (a concatenation made them), not as views of a projection.
+    """
+    arch = model.arch
+    dropout = rate(model, arch.attention_dropout)
+    if model.regime.attention != "eager":
+        return sdpa(q, k, v, arch.heads, arch.kv_heads, mask, dropout, by_head=by_head), None
+    scores = scores_of(model, q, k, by_head)
     if scaled:
         scores = ops.scale(scores)
     if mask is not None:
         scores = ops.add(scores, mask)
-    scores = ops.softmax(scores, FULL if full_softmax else 0)
-    scores = ops.cast(scores, v.itemsize)
-    scores = ops.dropout(scores, rate(model, model.arch.attention_dropout))
-    return weighted(model, scores, v)
+    if full_softmax:
+        scores = ops.cast(ops.softmax(scores, FULL), q.itemsize)
+    else:
+        scores = ops.softmax(scores)
+        scores = ops.cast(scores, v.itemsize)
+    scores = ops.dropout(scores, dropout)
+    return unfolded(model, weighted(model, scores, v)), scores

@@ -1,4 +1,4 @@
-"""How fast: run with ``pytest tests/benchmarks --benchmark-only``; the figures are printed, and the asked limits hold."""
+"""How fast: ``pytest tests/benchmarks --benchmark-only`` prints the figures and holds them to their limits."""
 
 import json
 import os
@@ -31,7 +31,8 @@ def test_understanding_a_message(benchmark: BenchmarkFixture) -> None:
 def test_lines_a_second(benchmark: BenchmarkFixture) -> None:
     models = ("qwen2.5-0.5b", "llama-3.1-8b", "mistral-7b", "qwen3-14b")
     text = "".join(
-        json.dumps({"id": n, "model": models[n % 4], "method": ("lora", "full", "qlora")[n % 3], "seq_len": 512 + n}) + "\n"
+        json.dumps({"id": n, "model": models[n % 4], "method": ("lora", "full", "qlora")[n % 3], "seq_len": 512 + n})
+        + "\n"
         for n in range(LINES)
     )
     command = [sys.executable, "-m", "bot", "estimate", "--jsonl"]
@@ -65,4 +66,3 @@ def asked() -> int:
     _, status, usage = os.wait4(child, 0)
     assert status == 0
     return usage.ru_maxrss * 1024
-

@@ -3,13 +3,17 @@
 from types import ModuleType
 
 from estimator.errors import EstimatorError
-from estimator.step.families import gpt2, llama
+from estimator.step.families import bloom, gpt2, gpt_neox, moe, opt
+from estimator.step.families.decoders import APPROXIMATE, ROTARY
 
 FAMILIES: dict[str, ModuleType] = {
-    "llama": llama,
-    "qwen2": llama,
+    **ROTARY,
     "gpt2": gpt2,
+    "gpt_neox": gpt_neox,
+    "opt": opt,
+    "bloom": bloom,
 }
+FAMILIES.update(dict.fromkeys(moe.TYPES, moe))
 
 
 def family_of(model_type: str) -> ModuleType:
@@ -18,3 +22,8 @@ def family_of(model_type: str) -> ModuleType:
         return FAMILIES[model_type]
     except KeyError:
         raise EstimatorError(f"no timeline for architecture {model_type!r} yet", field="model") from None
+
+
+def spread_of(model_type: str) -> str:
+    """How sure the timeline of an architecture is: exact, or near where it is composed from its closest kin."""
+    return "near" if model_type in APPROXIMATE else "exact"

@@ -1,8 +1,8 @@
 """Gemma: Llama with a scaled embedding and norms scaled by one plus their weight."""
 
 from estimator.step import ops
-from estimator.step.families import blocks, llama
-from estimator.step.families.llama import Shared, attention, mlp, shared
+from estimator.step.families import blocks
+from estimator.step.families.llama import Shared, attention, lookup, mlp, shared
 from estimator.step.model import Layer, Model
 from estimator.step.norms import rms_plus_one
 from estimator.step.tape import FULL, Tensor
@@ -12,7 +12,7 @@ __all__ = ["layer", "shared", "stem", "top"]
 
 def stem(model: Model, ids: Tensor) -> Tensor:
     """Token embeddings times a number kept as a tensor, cast for each use."""
-    hidden = llama.stem(model, ids)
+    hidden = lookup(model, ids)
     factor = Tensor(model.tape, None, "1", 1, FULL)
     return ops.mul(hidden, ops.cast(factor, hidden.itemsize))
 

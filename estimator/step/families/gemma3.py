@@ -22,6 +22,12 @@ class Shared(llama.Shared):
         """The tables of a layer of this kind."""
         return self.tables if self.tables is not None and windowed(layer) else (self.cos, self.sin)
 
+    def of(self, layer: Layer) -> "Shared":
+        """What one layer is handed: its kind's mask and tables."""
+        base = super().of(layer)
+        base.cos, base.sin = self.turns(layer)
+        return Shared(base, None)
+
 
 def shared(model: Model, hidden: Tensor) -> Shared:
     """Masks, and one pair of tables per kind of layer, in the type of the residual stream."""
@@ -47,4 +53,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     k = rms_plus_one(layer, k, "self_attn.k_norm", model.arch.kv_heads)
     cos, sin = around.turns(layer)
     q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

@@ -21,6 +21,11 @@ class Shared:
         """The mask of a layer of this kind."""
         return self.sliding if windowed(layer) else self.full
 
+    def of(self, layer: Layer) -> "Shared":
+        """What one layer is handed: it alone lives until a checkpointed layer's backward."""
+        full, sliding = (None, self.sliding) if windowed(layer) else (self.full, None)
+        return Shared(self.ids, self.cos, self.sin, full, sliding)
+
 
 def windowed(layer: Layer) -> bool:
     """Whether the layer attends to a window."""
@@ -32,7 +37,6 @@ def rotary(model: Model, itemsize: int) -> tuple[Tensor, Tensor]:
     tape, size = model.tape, int(model.arch.head_dim * model.arch.rotary_fraction)
     angles = tape.new("s", size // 2, FULL)
     table = ops.concat([angles, angles])
-    del angles
     cos = ops.scale(ops.scale(table))
     sin = ops.scale(ops.scale(table))
     return ops.cast(cos, itemsize), ops.cast(sin, itemsize)
@@ -43,16 +47,22 @@ def stem(model: Model, ids: Tensor) -> Tensor:
     return embedded(model, "embed_tokens.weight", ids)
 
 
+def lookup(model: Model, ids: Tensor) -> Tensor:
+    """The lookup alone, for an embedding module that goes on to change what it finds."""
+    return ops.embedding(model.stem.weight("embed_tokens.weight"), ids.rows, model.arch.hidden, ids)
+
+
 def shared(model: Model, hidden: Tensor) -> Shared:
     """Tables and masks, made once per forward; tables in the type of the residual stream."""
     return gathered(model, hidden, hidden.itemsize)
 
 
-def gathered(model: Model, hidden: Tensor, itemsize: int) -> Shared:
+def gathered(model: Model, hidden: Tensor, itemsize: int, attention: str = "") -> Shared:
     """Position ids, the masks that the layers' kinds call for, and tables of ``itemsize``."""
+    kinds = model.arch.layer_types
     ids = positions(model)
-    full = causal_mask(model, hidden) if "full" in model.arch.layer_types else None
-    sliding = sliding_mask(model, hidden) if "sliding" in model.arch.layer_types else None
+    full = causal_mask(model, hidden, attention) if "full" in kinds else None
+    sliding = sliding_mask(model, hidden, attention) if "sliding" in kinds else None
     return Shared(ids, *rotary(model, itemsize), full, sliding)
 
 
@@ -65,6 +75,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """Projections, rotary, attention, output projection."""
     q, k, v = projected(layer, x)
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)
 
 
@@ -90,8 +101,10 @@ def attended(
 
 def mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:
     """``down(act(gate(x)) * up(x))``."""
-    gate = activation(model.arch.activation)(layer.linear(x, "mlp.gate_proj"))
-    return layer.linear(ops.mul(gate, layer.linear(x, "mlp.up_proj")), "mlp.down_proj")
+    act = activation(model.arch.activation)
+    return layer.linear(
+        ops.mul(act(layer.linear(x, "mlp.gate_proj")), layer.linear(x, "mlp.up_proj")), "mlp.down_proj"
+    )
 
 
 def top(model: Model, x: Tensor) -> Tensor:

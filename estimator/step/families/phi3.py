@@ -5,7 +5,7 @@ from estimator.step.activations import activation
 from estimator.step.attention import rotate
 from estimator.step.families import blocks
 from estimator.step.families.llama import Shared, attended, shared, stem, top
-from estimator.step.families.partial import cut
+from estimator.step.families.rotary import cut
 from estimator.step.model import Layer, Model
 from estimator.step.tape import Tensor
 from estimator.step.written import rate
@@ -30,6 +30,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     q = ops.part(qkv, arch.heads * arch.head_dim)
     k, v = ops.part(qkv, arch.kv_width), ops.part(qkv, arch.kv_width)
     q, k = turned(q, around, arch.heads), turned(k, around, arch.kv_heads)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around, by_head=True)
 
 

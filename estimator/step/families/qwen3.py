@@ -20,4 +20,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     k = layer.rms_norm(layer.linear(x, "self_attn.k_proj"), "self_attn.k_norm", model.arch.kv_heads)
     v = layer.linear(x, "self_attn.v_proj")
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

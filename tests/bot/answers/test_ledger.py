@@ -20,12 +20,23 @@ def test_paths_reach_into_lists_and_objects(ledger: Ledger) -> None:
 
 def test_bytes_are_told_in_gib_and_noted(ledger: Ledger) -> None:
     assert ledger.gib("estimates[0].per_gpu.allocated_peak") == "1.9 GiB"
-    assert ledger.figures[0].model_dump() == {"value": 1.9, "unit": "GiB", "from": "estimates[0].per_gpu.allocated_peak"}
+    assert ledger.figures[0].model_dump() == {
+        "value": 1.9,
+        "unit": "GiB",
+        "from": "estimates[0].per_gpu.allocated_peak",
+    }
 
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(0, "0.00 GiB"), (512, "512 B"), (2 * 2**20, "2.0 MiB"), (2**29, "0.50 GiB"), (2**30, "1.0 GiB"), (80 * 2**30, "80.0 GiB")],
+    [
+        (0, "0.00 GiB"),
+        (512, "512 B"),
+        (2 * 2**20, "2.0 MiB"),
+        (2**29, "0.50 GiB"),
+        (2**30, "1.0 GiB"),
+        (80 * 2**30, "80.0 GiB"),
+    ],
 )
 def test_sizes_take_a_unit_in_which_they_can_be_read(size: int, text: str) -> None:
     found = made_estimate(fit=made_estimate().fit.model_copy(update={"usable": size}))

@@ -39,7 +39,7 @@ def test_explain_tells_every_block_and_assumption(capsys: Capture) -> None:
     ("flags", "words"),
     [
         (["--method", "lora"], "no model was named"),
-        (["--model", "7b", "--micro_batch", "0"], '"micro_batch" cannot be \'0\': it must be ≥ 1'),
+        (["--model", "7b", "--micro_batch", "0"], "\"micro_batch\" cannot be 0: it must be ≥ 1"),
         (["--model", "7b", "--method", "lroa"], "it must be one of full"),
         (["--model", "7b", "--sqe_len", "4"], "no option --sqe_len; did you mean seq"),
         (["--model", "../../etc/passwd"], "passwd"),
@@ -54,7 +54,11 @@ def test_wrong_flags(flags: list[str], words: str, capsys: Capture) -> None:
 
 
 def test_lines(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [{"id": 1, "model": "0.5b", "method": "lora"}, {"id": 2, "model": "0.5b", "metod": "lora"}, {"id": 3, "model": "0.5b"}]
+    lines = [
+        {"id": 1, "model": "0.5b", "method": "lora"},
+        {"id": 2, "model": "0.5b", "metod": "lora"},
+        {"id": 3, "model": "0.5b"},
+    ]
     monkeypatch.setattr("sys.stdin", typed("\n".join(map(json.dumps, lines))))
     done = run(capsys, "estimate", "--jsonl")
     found = [json.loads(line) for line in done.out.splitlines()]
@@ -65,7 +69,9 @@ def test_lines(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.status == 2
 
 
-def test_a_name_is_never_a_path(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_name_is_never_a_path(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     folder = tmp_path_factory.mktemp("here")
     (folder / "config.json").write_text('{"model_type": "llama", "hidden_size": 64}')
     monkeypatch.chdir(folder)

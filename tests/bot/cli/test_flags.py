@@ -27,7 +27,9 @@ def test_no_two_flags_share_a_name() -> None:
 
 
 def test_flags_build_a_run() -> None:
-    fields = given(model="7b", adapter__rank="16", parallel__zero="3", micro_batch="2", gpu="A100,H100", stack__torch="2.9")
+    fields = given(
+        model="7b", adapter__rank="16", parallel__zero="3", micro_batch="2", gpu="A100,H100", stack__torch="2.9"
+    )
     run = Run.model_validate(fields)
     assert (run.micro_batch, run.gpu) == (2, ["A100", "H100"])
     assert run.adapter is not None

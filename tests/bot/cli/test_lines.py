@@ -44,7 +44,9 @@ def test_answers_come_in_order(capsys: pytest.CaptureFixture[str]) -> None:
         ("[" * 100_000, None, "line is not JSON"),
     ],
 )
-def test_a_bad_line_is_named_and_passed_over(line: str, number: Any, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_line_is_named_and_passed_over(
+    line: str, number: Any, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, found = answers(line + '\n{"id": 2, "model": "b"}', capsys)
     assert status == WRONG_INPUT
     assert found[0]["id"] == number

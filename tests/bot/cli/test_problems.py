@@ -26,8 +26,12 @@ def problem(fields: dict[str, Any], lang: str = "en") -> str:
         ({"model": "7b", "micro_batch": 0}, '"micro_batch" cannot be 0: it must be ≥ 1'),
         ({"model": "7b", "seq_len": -5}, '"seq_len" cannot be -5: it must be ≥ 1'),
         ({"model": "7b", "parallel": {"zero": 4}}, '"parallel.zero" cannot be 4: it must be ≤ 3'),
-        ({"model": "7b", "method": "lroa"}, "\"method\" cannot be 'lroa': it must be one of full, freeze, lora, dora, qlora, galore, apollo, lomo, badam"),
-        ({"model": "7b", "compile": "perhaps"}, "\"compile\" cannot be 'perhaps': it must be bool"),
+        (
+            {"model": "7b", "method": "lroa"},
+            "\"method\" cannot be lroa: it must be one of full, freeze, lora, dora, qlora, galore, apollo, lomo,"
+            " badam",
+        ),
+        ({"model": "7b", "compile": "perhaps"}, "\"compile\" cannot be perhaps: it must be bool"),
         ({"model": "7b", "seq_len": {"mean": 5}}, '"seq_len.max" cannot be empty: it is needed'),
     ],
 )

@@ -8,7 +8,10 @@ Found = tuple[str | None, int | None, float | None]
 
 
 def cards(text: str) -> list[Found]:
-    return [(one.gpu, (one.count or 1) * (one.nodes or 1) if one.count else None, one.memory_gb) for one in read_sheet(text).values("hardware")]
+    return [
+        (one.gpu, (one.count or 1) * (one.nodes or 1) if one.count else None, one.memory_gb)
+        for one in read_sheet(text).values("hardware")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,9 @@ def test_glue_says_what_touches() -> None:
     assert [token.glued for token in tokenize("bs4 4k")] == [False, True, False, True]
 
 
-@pytest.mark.parametrize("text", ["<@123> 7b", "<@&123> 7b", "@everyone 7b", "<:fire:12> 7b", "https://host.invalid/7b"])
+@pytest.mark.parametrize(
+    "text", ["<@123> 7b", "<@&123> 7b", "@everyone 7b", "<:fire:12> 7b", "https://host.invalid/7b"]
+)
 def test_mentions_and_hosts_are_not_read(text: str) -> None:
     assert clean(text).strip() == "7b"
 

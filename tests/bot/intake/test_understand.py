@@ -8,6 +8,32 @@ from hypothesis import strategies as st
 
 from bot.intake.understand import Question, understand
 
+MIXED = [
+    "7b",
+    "lora",
+    "qlora",
+    "4090",
+    "2x",
+    "24GB",
+    "bs",
+    "4",
+    "seq",
+    "4k",
+    "-1",
+    "0",
+    "?",
+    "微调",
+    "两张",
+    "A100",
+    "zero3",
+    "model:",
+    "gpu:",
+    "qwen",
+    "/",
+    "x",
+    "or",
+    "和",
+]
 LLAMA = "can I fine-tune llama3 8b with lora on a 3090?"
 
 
@@ -123,6 +149,11 @@ def test_any_text_is_understood_somehow(text: str) -> None:
     assert found.reply != "answer" or found.question == "help" or all(run.get("model") for run in found.runs)
 
 
-@given(st.lists(st.sampled_from("7b lora qlora 4090 2x 24GB bs 4 seq 4k -1 0 ? 微调 两张 A100 zero3 model: gpu: qwen / x".split()), max_size=9))
+@given(
+    st.lists(
+        st.sampled_from(MIXED),
+        max_size=9,
+    )
+)
 def test_any_mix_of_our_words_is_understood_somehow(words: list[str]) -> None:
     assert understand(" ".join(words)).reply in ("answer", "clarify", "ignore", "refuse")

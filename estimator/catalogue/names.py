@@ -1,0 +1,118 @@
+"""What a model name says besides the model: its keys, its size, its quantisation."""
+
+import csv
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
+from estimator.catalogue.families import read_text
+
+MAX_NAME = 200
+"""Characters; the longest hub id in the tables has 74."""
+
+SIZE = re.compile(r"(?:model:)?\s*(\d+(?:\.\d+)?)\s*([bmt])(?:\s*(?:params?|parameters|模型|参数))?")
+SIZE_TOKEN = re.compile(r"(?<![a-z0-9.])(?:\d+x)?\d+(?:\.\d+)?[bm](?![a-z0-9])")
+GGUF_TYPE = re.compile(r"(?:^|[-_.:@/ ])((?:ud-)?(?:i?q\d(?:_[a-z0-9]{1,4}){0,2}|tq[12]_0|bf16|f16|f32)(?:_xl)?)(?:\.gguf)?$")
+BPW = re.compile(r"[-_.:@ ](exl[23])[-_.:@ ]?(?:(\d+(?:\.\d+)?)\s*bpw)?$|[-_.:@ ](\d+(?:\.\d+)?)\s*bpw(?:[-_.](exl[23]))?$")
+PLAIN = re.compile(r"[-_.:@ ](?:bf16|fp16|f16|fp32|safetensors|hf|dequantized)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A name taken apart: the model's own name, the weight format it states, and why that format."""
+
+    base: str
+    weight_format: str | None = None
+    why: str = ""
+
+
+def normalised(name: str) -> str:
+    """Lower case, full-width folded, single spaces; control characters become spaces."""
+    folded = unicodedata.normalize("NFKC", name[: 2 * MAX_NAME])
+    printable = "".join(" " if unicodedata.category(char).startswith("C") else char for char in folded)
+    return " ".join(printable.lower().split())[:MAX_NAME]
+
+
+def squeezed(key: str) -> str:
+    """A key without spaces, hyphens, underscores, colons and slashes; dots are kept."""
+    return re.sub(r"[\s\-_:/]+", "", key)
+
+
+def tokens(key: str) -> list[str]:
+    """The parts of a key between its separators."""
+    return [part for part in re.split(r"[\s\-_:/@]+", key) if part]
+
+
+def billions(text: str) -> float | None:
+    """The billions of parameters that a bare size such as ``0.5b`` or ``560m`` means, else None."""
+    found = SIZE.fullmatch(text)
+    if found is None:
+        return None
+    return float(found[1]) * {"b": 1.0, "m": 1e-3, "t": 1e3}[found[2]]
+
+
+def sizes(key: str) -> set[str]:
+    """Every size that a name states, such as ``7b``, ``8x7b``."""
+    return set(SIZE_TOKEN.findall(key.replace("_", "-").replace(":", "-").replace("/", "-")))
+
+
+@cache
+def marks() -> tuple[tuple[str, str, str], ...]:
+    """Marks of quantised uploads: as they end a name, the weight format they mean, and why."""
+    rows = csv.DictReader(read_text("upload_marks.csv").splitlines())
+    return tuple((row["mark"], row["weight_format"], row["why"]) for row in rows)
+
+
+def split_upload(key: str) -> Upload:
+    """Takes the mark of a quantised upload off a normalised name."""
+    bare = key.removesuffix(".gguf")
+    for reading in (_gguf_type, _bits_per_weight, _mark):
+        found = reading(bare)
+        if found is not None:
+            return found
+    return Upload(key)
+
+
+def _gguf_type(key: str) -> Upload | None:
+    found = GGUF_TYPE.search(key)
+    if found is None or found[1] in ("bf16", "f16", "f32"):
+        return None
+    base = _without(key[: found.start()], "gguf")
+    return Upload(base, gguf_name(found[1]), "the file type in the name")
+
+
+def gguf_name(text: str) -> str:
+    """A GGUF type as llama.cpp spells it; unsloth's dynamic ``ud-`` mixes count as the type they start from."""
+    name = text.lower().removeprefix("ud-").removesuffix("_xl")
+    if name in ("q2_k", "q3_k", "q4_k", "q5_k") and text.lower().endswith("_xl"):
+        return f"{name}_m".upper() if name != "q2_k" else "Q2_K"
+    return name.upper()
+
+
+def _bits_per_weight(key: str) -> Upload | None:
+    found = BPW.search(key)
+    if found is None:
+        return None
+    scheme, bits = found[1] or found[4] or "exl2", found[2] or found[3] or "4.0"
+    return Upload(key[: found.start()], f"{scheme}-{float(bits):g}bpw", "the bits per weight in the name")
+
+
+def _mark(key: str) -> Upload | None:
+    if key.startswith("mlx-community/") and key.endswith("-4bit") and not key.endswith("mlx-4bit"):
+        key = key.removesuffix("4bit") + "mlx-4bit"
+    for mark, weight_format, why in marks():
+        shorter = _without(key, mark)
+        if shorter != key and shorter:
+            return Upload(shorter, weight_format, why)
+    plain = PLAIN.sub("", key)
+    return Upload(plain) if plain != key else None
+
+
+def _without(key: str, mark: str) -> str:
+    """``key`` less a trailing ``mark`` in any of its spellings (``-awq-int4``, `` awq int4``, ``_awq_int4``)."""
+    if mark[:3] not in key:
+        return key
+    pattern = r"[-_.:@ ]" + re.escape(mark).replace(r"\-", "[-_. ]?") + r"(?:[-_.][a-z0-9]{1,12})?$"
+    shorter = re.sub(pattern, "", key)
+    return shorter if shorter != key else key

@@ -1,0 +1,24 @@
+"""EXAONE 4: norms behind the blocks, normed heads, and positions only in windowed layers of models that have a window."""
+
+from estimator.step.attention import rotate
+from estimator.step.families import blocks
+from estimator.step.families.llama import Shared, attended, mlp, projected, shared, stem, top, windowed
+from estimator.step.model import Layer, Model
+from estimator.step.tape import Tensor
+
+__all__ = ["layer", "shared", "stem", "top"]
+
+
+def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+    """One decoder layer."""
+    return blocks.post_norm(model, layer, x, around, attention, mlp)
+
+
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+    """Projections, norms of queries and keys, rotary where the layer has it, attention, output projection."""
+    q, k, v = projected(layer, x)
+    q = layer.rms_norm(q, "self_attn.q_norm", model.arch.heads)
+    k = layer.rms_norm(k, "self_attn.k_norm", model.arch.kv_heads)
+    if windowed(layer) or not model.arch.sliding_window:
+        q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    return attended(model, layer, q, k, v, around)
