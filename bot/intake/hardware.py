@@ -18,6 +18,9 @@ FILLERS = frozenset(
 VARIANTS = frozenset({"ti", "super", "d", "s", "m", "g", "gb", "x", "laptop", "mobile"})
 ONES = frozenset({"a", "an", "one", "single", "my"})
 COUNT_WORDS = frozenset({"张", "块", "卡", "片", "gpus", "gpu", "cards", "card"})
+NO_NAMES = frozenset({"gpu", "gpus", "card", "cards", "vram", "显", "卡", "存", "mig", "ampere"})
+"""Words around a name that the catalogue looks past, but that are no part of it."""
+ALSO = frozenset({"or", "/", "或", "是", "and", "和"})
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
 NODE_WORDS = frozenset({"nodes", "node", "机", "节", "台"})
 
@@ -171,7 +174,12 @@ class _Cluster:
         return start + 2 if series and self.tokens[start + 1].kind == "number" else 0
 
     def _may_be_name(self, start: int, end: int) -> bool:
-        if not self.sheet.is_free(start, end) or self.tokens[end - 1].kind == "sign":
+        edges = (self.tokens[start], self.tokens[end - 1])
+        if not self.sheet.is_free(start, end) or any(one.kind == "sign" or one.text in NO_NAMES for one in edges):
+            return False
+        if quantities.memory_gb(self.tokens, start):
+            return False
+        if end == start + 1 and self.tokens[start].kind == "number" and self.tokens[start].number % 1000 == 0:
             return False
         if start > self.start and self.tokens[start].glued and self.tokens[start - 1].kind == "word":
             return self.tokens[start - 1].text in quantities.TIMES
@@ -192,15 +200,15 @@ def read_hardware(sheet: Sheet) -> list[Hardware]:
         if not cluster.read():
             continue
         sheet.invalid.extend(cluster.invalid)
-        cluster.found.card = _card_of(cluster.found)
+        if sets and _is_other_size(sheet, cluster):
+            cluster.found.gpu = sets[-1].gpu
+        cluster.found.card = card_named(cluster.found.gpu) if cluster.found.gpu else None
         sheet.read("hardware", cluster.found, index, cluster.end, "cards, their number and memory")
         sets.append(cluster.found)
     return sets
 
 
-def _card_of(found: Hardware) -> KnownCard | None:
-    """The catalogue's card: the variant with the stated memory when there is one."""
-    if found.gpu is None:
-        return None
-    variant = card_named(f"{found.gpu} {found.memory_gb:g}GB") if found.memory_gb else None
-    return variant or card_named(found.gpu)
+def _is_other_size(sheet: Sheet, cluster: _Cluster) -> bool:
+    """Whether a bare memory size goes on from the card before it: "A100 80G or 40G"."""
+    alone = cluster.found.memory_gb and not cluster.found.gpu and not cluster.found.count
+    return bool(alone) and cluster.start > 0 and sheet.tokens[cluster.start - 1].text in ALSO

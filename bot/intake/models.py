@@ -154,7 +154,12 @@ def named_models(sheet: Sheet) -> list[str]:
     own = [] if _is_family(names[0]) or _is_another_size(names[0], sizes) else names
     if own:
         return list(dict.fromkeys(own + [name for name in members if name]))
-    return [name or f"{names[0]}-{text}" for name, (_, text) in zip(members, sizes, strict=True)]
+    return [name or _unlisted(names[0], text) for name, (_, text) in zip(members, sizes, strict=True)]
+
+
+def _unlisted(family: str, text: str) -> str:
+    """A size that the family is not known with: the usual model of that size when there is one."""
+    return text if model_named(text) else f"{family}-{text}"
 
 
 def _is_family(name: str) -> bool:

@@ -1,68 +1,79 @@
-"""DEV SHIM: replaced when the catalogue lands."""
+"""Which words of a message are names of the catalogue."""
 
-import csv
-import json
-import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+
+from estimator.catalogue import aliases, rows
+from estimator.catalogue.cards import cards
+from estimator.catalogue.gpu_text import core
+from estimator.catalogue.gpus import find_gpu
+from estimator.catalogue.models import find_model
+from estimator.catalogue.names import normalised, squeezed
+from estimator.errors import EstimatorError
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
+    """A model that a name means; ``family`` when it names several, ``size`` when it is only a number of parameters."""
+
     hub_id: str
-    params_b: float | None
     family: bool
     size: bool
+
+    @property
+    def params_b(self) -> float | None:
+        """Parameters in billions."""
+        total = rows.model_row(self.hub_id).params_total
+        return total / 1e9 if total else None
+
+
+@lru_cache(maxsize=4096)
+def model_named(text: str) -> KnownModel | None:
+    """The model that a text names exactly, spaces and hyphens aside; a text that is only similar is none."""
+    known = aliases.squeezed_key(squeezed(normalised(text)))
+    return KnownModel(known.id, known.ambiguous, known.type == "size") if known else None
+
+
+def model_meant(text: str) -> KnownModel | None:
+    """The model of ``text`` as the estimator reads it: uploads, fine-tunes and slips of the keyboard included."""
+    if known := model_named(text):
+        return known
+    try:
+        match = find_model(text)
+    except EstimatorError:
+        return None
+    return KnownModel(match.id, False, match.how == "bare size")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCard:
-    name: str
-    memory_gb: float
+    """A card that a name means: the memory it usually has, in GB, and whether it needs saying which size is meant."""
 
-
-def squeeze(text: str) -> str:
-    return re.sub(r"[\s_/-]", "", text.lower())
-
-
-@cache
-def _models() -> dict:
-    params = {}
-    for line in open("/work/shared/data/models.jsonl"):
-        row = json.loads(line)
-        params[row["id"]] = (row["params_total"] or 0) / 1e9 or None
-    out = {}
-    for row in csv.DictReader(open("/work/shared/data/aliases.csv")):
-        out[squeeze(row["alias"])] = KnownModel(
-            row["canonical_id"],
-            params.get(row["canonical_id"]),
-            "family" in row["type"] or "family" in row["reason"],
-            row["type"] == "bare size",
-        )
-    return out
+    memory_gb: float | None
+    several_sizes: bool
 
 
 @cache
-def _cards() -> dict:
-    out = {}
-    for row in csv.DictReader(open("/work/shared/data/gpus.csv")):
-        try:
-            mem = float(row["memory_gb_marketed"])
-        except ValueError:
-            mem = float(re.match(r"\d+", row["memory_gb_marketed"])[0])
-        for a in [row["name"], *row["aliases"].split("|")]:
-            if a:
-                out.setdefault(squeeze(a), KnownCard(row["name"], mem))
-    return out
+def _sizes_by_core() -> dict[str, tuple[bool, frozenset[int]]]:
+    """Core of every name and alias to whether it is a gamer's card and to the sizes it is sold with."""
+    found: dict[str, tuple[bool, frozenset[int]]] = {}
+    for card in cards():
+        for name in (card.name, *card.aliases):
+            known = found.get(core(name), (False, frozenset()))
+            found[core(name)] = (known[0] or card.kind == "consumer", known[1] | frozenset(card.nominal))
+    found.pop("", None)
+    return found
 
 
-def model_named(text: str) -> KnownModel | None:
-    return _models().get(squeeze(text))
-
-
+@lru_cache(maxsize=4096)
 def card_named(text: str) -> KnownCard | None:
-    key = squeeze(text).replace("nvidia", "").replace("geforce", "")
-    for k in (key, key.replace("rtx", ""), key.replace("gtx", ""), re.sub(r"g$", "gb", key), re.sub(r"gb$", "g", key)):
-        if k in _cards():
-            return _cards()[k]
-    return None
+    """The card that a text names exactly, with or without its memory; a text that is only similar is none."""
+    known = _sizes_by_core().get(core(text.lower()))
+    if known is None:
+        return None
+    try:
+        memory = find_gpu(text).nominal_gb
+    except EstimatorError:
+        memory = None
+    consumer, sizes = known
+    return KnownCard(memory, len(sizes) > 1 and not consumer)

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
-from bot.intake.names import card_named, model_named
+from bot.intake.names import model_meant
 from bot.intake.quantities import billions
 from bot.intake.sheet import Sheet
 from bot.intake.tokens import tokenize
@@ -113,16 +113,14 @@ def _hardware_fields(hardware: Hardware) -> Fields:
 
 
 def _card_name(hardware: Hardware) -> str:
-    """The card as the message has it, with the stated memory where the name alone means another variant."""
-    usual = card_named(str(hardware.gpu))
-    if (
-        hardware.memory_gb
-        and usual
-        and not hardware.usable
-        and abs(usual.memory_gb / hardware.memory_gb - 1) > SAME_CARD
-    ):
-        return f"{hardware.gpu} {hardware.memory_gb:g}GB"
-    return str(hardware.gpu)
+    """The card as the message has it, with the stated memory where the name alone does not say that."""
+    name, stated, card = str(hardware.gpu), hardware.memory_gb, hardware.card
+    if stated is None or card is None or hardware.usable:
+        return name
+    usual = card.memory_gb or 0
+    if abs(usual / stated - 1) <= SAME_CARD:
+        return f"{name} {usual:g}GB" if card.several_sizes else name
+    return f"{name} {stated:g}GB"
 
 
 def _shapes(sheet: Sheet) -> list[Fields]:
@@ -222,14 +220,14 @@ def with_facts(run: Fields) -> Fields:
     """The run with the resolved model and its size."""
     if not isinstance(run.get("model"), str):
         return run
-    known = model_named(run["model"])
+    known = model_meant(run["model"])
     stated = billions_in(run["model"])
-    size = stated if stated and (known is None or known.size) else known and known.params_b
+    size = known.params_b if known and not known.size else stated
     return {**run, "params_b": size, "resolved_model": known.hub_id if known else None}
 
 
 def billions_in(name: str) -> float | None:
-    """The parameters that a bare size states."""
+    """The parameters that a name states, in billions."""
     tokens = tokenize(name)
-    size = billions(tokens, 0)
-    return size.value if size and size.end == len(tokens) else None
+    sizes = [size.value for start in range(len(tokens)) if (size := billions(tokens, start))]
+    return sizes[0] if sizes else None

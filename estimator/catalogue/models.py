@@ -11,7 +11,17 @@ from typing import Any, Literal
 
 from estimator.architecture import Architecture
 from estimator.catalogue import aliases, config, formats, rows, towers
-from estimator.catalogue.names import Upload, billions, normalised, sizes, split_upload, squeezed, tokens
+from estimator.catalogue.names import (
+    Upload,
+    billions,
+    normalised,
+    sees,
+    sizes,
+    split_upload,
+    squeezed,
+    tokens,
+    without_variants,
+)
 from estimator.catalogue.rejected import is_pathlike, no_such_size, not_a_model, unknown_model
 from estimator.inventory import inventory
 
@@ -71,11 +81,11 @@ def _find(name: str) -> ModelMatch:
     if reading is not None:
         return _match(reading, Upload(key))
     upload = split_upload(key)
-    reading = _read(upload.base) if upload.base != key else None
-    reading = reading or _begins_with(upload.base) or _similar(upload.base)
-    if reading is None:
-        raise unknown_model(name, tuple(suggestions(upload.base)))
-    return _match(reading, upload)
+    for attempt in (_read, _variant, _family_and_size, _family, _begins_with, _similar):
+        reading = attempt(upload.base)
+        if reading is not None:
+            return _match(reading, upload)
+    raise unknown_model(name, tuple(suggestions(upload.base)))
 
 
 def _read(key: str) -> _Reading | None:
@@ -97,15 +107,22 @@ def _known(key: str, known: aliases.Known, how: How) -> _Reading:
         return _bare_size(key)
     if not known.ambiguous:
         return _Reading(known.id, how)
-    others = tuple(other for other in known.candidates if other != known.id)
+    candidates = known.candidates or _kin(known.id)
+    others = tuple(other for other in candidates if other != known.id)
     listed = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
     return _Reading(
         known.id,
         "ambiguous",
-        candidates=known.candidates,
+        candidates=candidates,
         note=f'"{key}" names several models; took {known.id} ({known.reason})' + (f"; others: {listed}" if others else ""),
         note_zh=f"“{key}”对应多个模型,取 {known.id}" + (f";其他:{'、'.join(others[:5])}" if others else ""),
     )
+
+
+def _kin(model_id: str) -> tuple[str, ...]:
+    """The models of the same family."""
+    families = rows.families()
+    return tuple(other for other, family in families.items() if family == families[model_id])
 
 
 def _bare_size(key: str) -> _Reading:
@@ -136,6 +153,53 @@ def _nearest_sizes(value: float) -> list[str]:
     return below + [size for number, size in known if number > value][:2]
 
 
+def _variant(key: str) -> _Reading | None:
+    """A chat or instruct version that is not listed by itself: the same architecture as its base."""
+    shorter = without_variants(key)
+    return _read(shorter) if shorter != key else None
+
+
+def _family_and_size(key: str) -> _Reading | None:
+    """A family's name with a size (``bloom 7b``): the member of about that size."""
+    stated = [size for size in sizes(key) if billions(size)]
+    if len(stated) != 1:
+        return None
+    wanted = billions(stated[0]) or 0.0
+    members = _members(squeezed(key.replace(stated[0], " ").strip(" -_:/")))
+    ratios = sorted((abs(total / 1e9 / wanted - 1.0), model_id) for model_id, total in members)
+    if not ratios or ratios[0][0] > ABOUT:
+        return None
+    found = ratios[0][1]
+    return _Reading(found, "fuzzy", note=f'read "{key}" as {found}', note_zh=f"将“{key}”理解为 {found}")
+
+
+ABOUT = 0.12
+"""How far a model may be from the size in its name (Llama "33B" has 32.5 billion, Gemma "7b" 8.5)."""
+
+
+def _members(family: str) -> list[tuple[str, int]]:
+    """Ids and totals of the models of a family, by the family's name or an alias that chooses within it."""
+    known = aliases.squeezed_key(family)
+    names = {family}
+    ids: set[str] = set()
+    if known is not None and known.ambiguous:
+        names.add(squeezed(rows.model_row(known.id).family.lower()))
+        ids.update(known.candidates)
+    ids.update(model_id for model_id, name in rows.families().items() if squeezed(name.lower()) in names)
+    found = (rows.model_row(model_id) for model_id in rows.model_ids() if model_id in ids)
+    return [(row.id, row.params_total) for row in found if row.params_total]
+
+
+def _family(key: str) -> _Reading | None:
+    """A family's name alone: its member nearest to seven billion parameters, which the note says."""
+    members = _members(squeezed(key))
+    if not members:
+        return None
+    found = min(members, key=lambda member: abs(member[1] / 7e9 - 1.0))[0]
+    known = aliases.Known(found, "family", tuple(model_id for model_id, _total in members), "nearest to 7 B")
+    return _known(key, known, "ambiguous")
+
+
 def _begins_with(key: str) -> _Reading | None:
     """A fine-tune that is named after its base: the longest known name that the given one begins with."""
     name = key.split("/", 1)[1] if key.count("/") == 1 else key
@@ -143,7 +207,10 @@ def _begins_with(key: str) -> _Reading | None:
     for length in range(len(parts) - 1, 0, -1):
         start = "".join(parts[:length])
         known = aliases.squeezed_key(start)
-        if known is None or known.type in ("size", "family") or not sizes("-".join(parts)) <= _sizes_of(start, known):
+        if known is None or known.type == "size" or known.ambiguous:
+            continue
+        rest = "-".join(parts[length:])
+        if sees(rest) or not sizes("-".join(parts)) <= _sizes_of(start, known):
             continue
         return _Reading(
             known.id,
@@ -166,6 +233,8 @@ def _similar(key: str) -> _Reading | None:
         known = aliases.squeezed_key(candidate)
         if score < SIMILAR or known is None or known.type == "size" or _digits(candidate) != _digits(wanted):
             continue
+        if sees(key) and not sees(candidate):
+            continue
         return _Reading(
             known.id,
             "fuzzy",
@@ -184,7 +253,7 @@ def _closest(wanted: str) -> list[tuple[str, float]]:
     # Imported late: most names are exact, and the import costs more than such a look-up.
     from rapidfuzz import fuzz, process
 
-    found = process.extract(wanted, aliases.all_squeezed(), scorer=fuzz.ratio, limit=8, score_cutoff=55.0)
+    found = process.extract(wanted, aliases.all_squeezed(), scorer=fuzz.ratio, limit=8, score_cutoff=60.0)
     return [(candidate, score) for candidate, score, _index in found]
 
 

@@ -12,7 +12,10 @@ MAX_NAME = 200
 """Characters; the longest hub id in the tables has 74."""
 
 SIZE = re.compile(r"(?:model:)?\s*(\d+(?:\.\d+)?)\s*([bmt])(?:\s*(?:params?|parameters|模型|参数))?")
-SIZE_TOKEN = re.compile(r"(?<![a-z0-9.])(?:\d+x)?\d+(?:\.\d+)?[bm](?![a-z0-9])")
+SIZE_TOKEN = re.compile(r"(?<![a-z0-9.])(?:(?:\d+x)?\d+(?:\.\d+)?b|\d{2,4}m)(?![a-z0-9])")
+VARIANTS = ("instruct", "chat", "it", "base", "hf", "pt", "sft", "dpo", "rl", "thinking", "preview", "text")
+"""Words that name a further training of a model, not another architecture."""
+VISION = re.compile(r"vl(?![a-z])|vision|omni|audio|\dv(?!\d)")
 GGUF_TYPE = re.compile(r"(?:^|[-_.:@/ ])((?:ud-)?(?:i?q\d(?:_[a-z0-9]{1,4}){0,2}|tq[12]_0|bf16|f16|f32)(?:_xl)?)(?:\.gguf)?$")
 BPW = re.compile(r"[-_.:@ ](exl[23])[-_.:@ ]?(?:(\d+(?:\.\d+)?)\s*bpw)?$|[-_.:@ ](\d+(?:\.\d+)?)\s*bpw(?:[-_.](exl[23]))?$")
 PLAIN = re.compile(r"[-_.:@ ](?:bf16|fp16|f16|fp32|safetensors|hf|dequantized)$")
@@ -50,6 +53,19 @@ def billions(text: str) -> float | None:
     if found is None:
         return None
     return float(found[1]) * {"b": 1.0, "m": 1e-3, "t": 1e3}[found[2]]
+
+
+def without_variants(key: str) -> str:
+    """A name less the words at its end that only say how the model was trained on."""
+    pattern = rf"[-_.: ](?:{'|'.join(VARIANTS)})$"
+    while (shorter := re.sub(pattern, "", key)) != key:
+        key = shorter
+    return key
+
+
+def sees(key: str) -> bool:
+    """Whether a name says that the model takes images or sound."""
+    return VISION.search(key) is not None
 
 
 def sizes(key: str) -> set[str]:

@@ -64,6 +64,12 @@ def model_ids() -> tuple[str, ...]:
     return tuple(_lines())
 
 
+@cache
+def families() -> dict[str, str]:
+    """Hub id to family; the family column is never quoted."""
+    return {model_id: line.split(",", 2)[1] for model_id, line in _lines().items()}
+
+
 def model_row(model_id: str) -> ModelRow:
     """The facts of one model."""
     fields = next(csv.reader([_lines()[model_id]]))

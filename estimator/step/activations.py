@@ -36,7 +36,8 @@ def quick_gelu(x: Tensor) -> Tensor:
 
 def squared_relu(x: Tensor) -> Tensor:
     """``relu(x) ** 2``; the square of a tensor keeps it, fp32 under autocast."""
-    return ops.power(ops.relu(x))
+    positive = ops.relu(x)
+    return ops.power(positive)
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

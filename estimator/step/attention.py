@@ -40,7 +40,8 @@ def sdpa(
     groups = heads // kv_heads
     size, value_size = q.width // heads, v.width // kv_heads
     if groups > 1 and (mask is not None or size != value_size or size > 256):
-        k, v = repeated(k, heads, kv_heads), repeated(v, heads, kv_heads)
+        if not q.tape.stage:  # of a single query, the heads that share keys become rows instead
+            k, v = repeated(k, heads, kv_heads), repeated(v, heads, kv_heads)
         groups, kv_heads = 1, heads
     given = q, k, v
     q, k, v = (ops.autocast(x) for x in given)
@@ -51,7 +52,7 @@ def sdpa(
         return ops.copy(out) if by_head else out
     mask = additive(mask, q.itemsize)
     if groups == 1:
-        return efficient(q, k, v, heads, mask)
+        return efficient(q, k, v, heads, mask, value_size)
     return math_attention(q, k, v, heads, groups, mask, dropout)
 
 
@@ -86,12 +87,12 @@ def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int)
     return tape.attach(out, (q, k, v), kept, backward)
 
 
-def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None) -> Tensor:
+def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, value_size: int) -> Tensor:
     """The memory-efficient kernel: keeps q, k, v, the mask, the result and a padded log-sum-exp."""
     tape = q.tape
     needed = q.needs or k.needs or v.needs
     kept = [tape.save(t) for t in (q, k, v, mask) if t is not None] if needed else []
-    out = tape.new(q.rows, v.width, q.itemsize)
+    out = tape.new(q.rows, heads * value_size, q.itemsize)
     sums = tape.new("s32", heads, FULL) if needed else None
     seed, offset = tape.new("1", 1, LONG), tape.new("1", 1, LONG)
     if not needed:
@@ -119,10 +120,11 @@ def math_attention(
     itemsize = q.itemsize
     q, k, v = ops.cast(q, FULL), ops.cast(k, FULL), ops.cast(v, FULL)
     q = ops.scale(q)
-    mask = _causal_additive(q) if mask is None else mask
+    one_query = bool(q.tape.stage)
+    mask = _causal_additive(q) if mask is None and not one_query else mask
     k, v = ops.repeat(k, groups), ops.repeat(v, groups)
     scores = ops.matmul(q, ops.scale(k), scores_rows(q), heads)
-    weights = ops.dropout(safe_softmax(scores), dropout)
+    weights = ops.dropout(ops.keeps_output(scores) if mask is None else safe_softmax(scores), dropout)
     del scores
     out = ops.cast(ops.matmul(weights, v, q.rows, v.width), itemsize)
     del mask

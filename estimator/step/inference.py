@@ -104,7 +104,7 @@ class _Generation:
         self.tape.segment = 0
         self.tape.mark(stage)
         if self.token is not None:
-            self._forward(stage, self.token)
+            self._forward(stage, self.token.view("T"))
 
     def _forward(self, stage: str, ids: Tensor) -> None:
         """One forward as the model class runs it, and the choice of the next token."""

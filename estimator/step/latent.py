@@ -115,6 +115,7 @@ def attention(
     kv, k_rotary = ops.split(compressed, (latent.kv_rank, latent.rope_dim))
     kv = layer.rms_norm(kv, layer.module_of("kv_a_norm"))
     q_rotary, k_rotary = rotation(q_rotary, k_rotary, *tables)
+    kv, k_rotary = layer.cached(kv, k_rotary)
     query = ops.concat([q_plain, q_rotary])
     key, value = expanded(model, layer, kv, k_rotary)
     out = attend(model, query, key, value, mask)

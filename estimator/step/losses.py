@@ -9,18 +9,24 @@ from estimator.step.tape import BOOL, FULL, LONG, Leaf, Tensor
 TILE_TOKENS, TILE_VOCAB = 4096, 32768
 """Tile of trl's chunked head (trl 1.16, trl/kernels/chunked_logprob.py)."""
 
+SCALED_LOGITS = frozenset(("granite", "cohere", "cohere2"))
+"""Model types that multiply or divide their logits by a number."""
+
 
 def head_weight(model: Model) -> Leaf:
     """The head's matrix: its own, or the embedding's."""
-    if model.top.has("lm_head.weight"):
-        return model.top.weight("lm_head.weight")
+    own = model.top.name_of("head")
+    if own:
+        return model.top.weight(own)
     return model.stem.weight(model.stem_name)
 
 
 def logits_of(model: Model, hidden: Tensor) -> Tensor:
-    """Logits of every position handed in, with the final soft cap where the model has one."""
+    """Logits of every position handed in, with the multiplier or final soft cap that the model has."""
     bias = model.top.weight("lm_head.bias") if model.top.has("lm_head.bias") else None
     logits = linear(hidden, head_weight(model), bias, model.arch.vocab)
+    if model.arch.model_type in SCALED_LOGITS:
+        logits = ops.scale(logits)
     if model.arch.logit_softcap:
         logits = ops.scale(ops.tanh(ops.scale(logits)))
     return logits

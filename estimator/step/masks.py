@@ -64,3 +64,8 @@ def _additive(model: Model, hidden: Tensor, conditions: int) -> Tensor:
     mask = model.tape.new("bss", 1, hidden.itemsize)
     del allowed
     return mask
+
+
+def written_out_mask(model: Model, hidden: Tensor) -> Tensor:
+    """The mask of models that write their attention out whatever the run asks for."""
+    return model.given_mask if model.given_mask is not None else _additive(model, hidden, 1)

@@ -56,7 +56,9 @@ class Layer:
         return self.leaves[name]
 
     def _leaf(self, weight: Weight, itemsize: int = 0) -> Leaf:
-        return self._trainable(weight.name, weight.numel, itemsize or itemsize_of(weight, self.regime), self.trains)
+        leaf = self._trainable(weight.name, weight.numel, itemsize or itemsize_of(weight, self.regime), self.trains)
+        leaf.shape = weight.shape
+        return leaf
 
     def _trainable(self, name: str, elements: int, itemsize: int, trains: bool) -> Leaf:
         leaf = Leaf(self.tape, elements, itemsize, trains, name)
@@ -89,7 +91,7 @@ class Layer:
         return bias.shape[0] if bias is not None else shape[0]
 
     def rms_norm(self, x: Tensor, name: str, groups: int = 1) -> Tensor:
-        """Llama's RMS norm as transformers writes it: in fp32, cast back, then scaled; over each of ``groups`` heads."""
+        """Llama's RMS norm as transformers writes it: in fp32, cast back, then scaled; of each of ``groups`` heads."""
         itemsize = x.itemsize
         h = ops.cast(x, FULL)
         variance = ops.mean(ops.power(h), groups)

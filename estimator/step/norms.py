@@ -7,7 +7,7 @@ from estimator.step.model import Layer
 from estimator.step.tape import FULL, Tensor
 
 Norm = Callable[..., Tensor]
-"""``norm(layer, x, name, groups=1)``: the norm called ``name``, over the whole width or over each of ``groups`` heads."""
+"""``norm(layer, x, name, groups=1)``: the norm called ``name``, over the whole width or each of ``groups`` heads."""
 
 
 def rms(layer: Layer, x: Tensor, name: str, groups: int = 1) -> Tensor:

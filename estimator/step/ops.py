@@ -138,7 +138,7 @@ def power(x: Tensor) -> Tensor:
 
 
 def mean(x: Tensor, groups: int = 1) -> Tensor:
-    """Mean over the last dimension (of each of ``groups`` heads); the backward divides an expanded gradient: full size."""
+    """Mean over the last dimension, of each of ``groups`` heads; the backward divides an expanded gradient."""
     tape = x.tape
     out = tape.new(x.rows, groups, x.itemsize)
     if x.needs:

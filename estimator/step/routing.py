@@ -43,11 +43,19 @@ def take(x: Tensor, indices: Tensor, width: int) -> Tensor:
     """``x[indices]``: rows picked by index, ``width`` elements a token; the backward puts them into zeros."""
     tape = x.tape
     kept = [tape.save(indices)] if x.needs else []
-    out = tape.new(x.rows, width, x.itemsize)
+    out = tape.new(indices.rows, width, x.itemsize)
     if x.needs:
         rows, whole, size = ops.shape_of(x)
         tape.attach(out, (x,), kept, lambda g: (_scattered(tape, rows, whole, size),))
     return out
+
+
+def add_in_place(x: Tensor, y: Tensor) -> Tensor:
+    """``x.add_(y)``: no new tensor; both gradients are the incoming one."""
+    if not (x.needs or y.needs):
+        return x
+    out = Tensor(x.tape, x.storage, x.rows, x.width, x.itemsize)
+    return x.tape.attach(out, (x, y), (), lambda g: (g, g))
 
 
 def gather(x: Tensor, indices: Tensor) -> Tensor:

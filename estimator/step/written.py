@@ -43,11 +43,11 @@ def folded(model: Model, x: Tensor, by_head: bool = False) -> Tensor:
     return x if model.regime.single or by_head else ops.copy(x)
 
 
-def scores_of(model: Model, q: Tensor, k: Tensor, by_head: bool = False) -> Tensor:
+def scores_of(model: Model, q: Tensor, k: Tensor, q_by_head: bool = False, k_by_head: bool = False) -> Tensor:
     """``matmul(q, k^T)``, in half precision under autocast."""
     k = ops.autocast(k)
-    q = folded(model, ops.autocast(q), by_head)
-    return ops.matmul(q, folded(model, k, by_head), ROWS_OF_SCORES[str(q.rows)], model.arch.heads)
+    q = folded(model, ops.autocast(q), q_by_head)
+    return ops.matmul(q, folded(model, k, k_by_head), ROWS_OF_SCORES[str(q.rows)], model.arch.heads)
 
 
 def unfolded(model: Model, x: Tensor) -> Tensor:
@@ -61,12 +61,12 @@ def unfolded(model: Model, x: Tensor) -> Tensor:
     return out
 
 
-def weighted(model: Model, weights: Tensor, v: Tensor) -> Tensor:
+def weighted(model: Model, weights: Tensor, v: Tensor, by_head: bool = False) -> Tensor:
     """``matmul(weights, v)``, head after head; its casts and copies end with it."""
     rows, width = ("T" if weights.rows == "bss" else "b"), v.width
     v = ops.autocast(v)
     weights = ops.autocast(weights)
-    return ops.matmul(weights, folded(model, v), rows, width)
+    return ops.matmul(weights, folded(model, v, by_head), rows, width)
 
 
 def attend(
@@ -88,7 +88,9 @@ def attend(
     dropout = rate(model, arch.attention_dropout)
     if model.regime.attention != "eager":
         return sdpa(q, k, v, arch.heads, arch.kv_heads, mask, dropout, by_head=by_head), None
-    scores = scores_of(model, q, k, by_head)
+    groups = arch.heads // arch.kv_heads
+    k, v = ops.repeat(k, groups), ops.repeat(v, groups)
+    scores = scores_of(model, q, k, by_head, by_head or groups > 1)
     if scaled:
         scores = ops.scale(scores)
     if mask is not None:
@@ -99,4 +101,4 @@ def attend(
         scores = ops.softmax(scores)
         scores = ops.cast(scores, v.itemsize)
     scores = ops.dropout(scores, dropout)
-    return unfolded(model, weighted(model, scores, v)), scores
+    return unfolded(model, weighted(model, scores, v, groups > 1)), scores

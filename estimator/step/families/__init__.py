@@ -3,7 +3,7 @@
 from types import ModuleType
 
 from estimator.errors import EstimatorError
-from estimator.step.families import bloom, gpt2, gpt_neox, moe, opt
+from estimator.step.families import bloom, gpt2, gpt_bigcode, gpt_neo, gpt_neox, gptj, moe, mpt, opt, phi
 from estimator.step.families.decoders import APPROXIMATE, ROTARY
 
 FAMILIES: dict[str, ModuleType] = {
@@ -12,6 +12,11 @@ FAMILIES: dict[str, ModuleType] = {
     "gpt_neox": gpt_neox,
     "opt": opt,
     "bloom": bloom,
+    "phi": phi,
+    "gptj": gptj,
+    "gpt_bigcode": gpt_bigcode,
+    "gpt_neo": gpt_neo,
+    "mpt": mpt,
 }
 FAMILIES.update(dict.fromkeys(moe.TYPES, moe))
 

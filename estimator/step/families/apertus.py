@@ -21,6 +21,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     q = layer.rms_norm(q, "self_attn.q_norm", model.arch.heads)
     k = layer.rms_norm(k, "self_attn.k_norm", model.arch.kv_heads)
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)
 
 

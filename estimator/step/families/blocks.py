@@ -90,7 +90,7 @@ def parallel(
 ) -> Tensor:
     """One norm in front of attention and feed-forward block, which add to the residual stream together."""
     with model.tape.inside("norm"):
-        h = norm(layer, x, "input_layernorm")
+        h = norm(layer, x, model.arch.norm_names[0][1])
     with model.tape.inside("attention"):
         attended = attention(model, layer, h, around)
     with model.tape.inside("mlp"):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from estimator.step import ops
 from estimator.step.families.classic import Around, dropped, normed, shared
-from estimator.step.masks import causal_mask
+from estimator.step.masks import written_out_mask
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import FULL, LONG, Tensor
 from estimator.step.written import rate, unfolded
@@ -16,15 +16,11 @@ def stem(model: Model, ids: Tensor) -> Tensor:
     """Embeddings and their norm, the alibi of every sequence, the mask."""
     tokens = embedded(model, "word_embeddings.weight", ids)
     hidden = model.stem.layer_norm(tokens, "word_embeddings_layernorm")
-    model.held += [tokens, *alibi_parts(model)]
-    model.around = Around(None, None, alibi(model, hidden.itemsize))
-    model.around.mask = causal_mask(model, tokens)
+    slopes = model.tape.new("1", model.arch.heads, FULL)
+    model.held += [tokens, slopes]
+    bias = alibi(model, hidden.itemsize)
+    model.around = Around(None, written_out_mask(model, tokens), bias)
     return hidden
-
-
-def alibi_parts(model: Model) -> list[Tensor]:
-    """The slopes of the heads, which the base model holds."""
-    return [model.tape.new("1", model.arch.heads, FULL)]
 
 
 def alibi(model: Model, itemsize: int) -> Tensor:
@@ -40,15 +36,17 @@ def alibi(model: Model, itemsize: int) -> Tensor:
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Around) -> Tensor:
-    """One block; each half adds the residual stream itself."""
+    """One block; each half adds the residual stream itself. Its weights live until the next block has returned."""
     norm = normed(model, layer, x, "input_layernorm")
     residual = x
     with model.tape.inside("attention"):
-        attended, _weights = attention(model, layer, norm, residual, around)
+        attended, weights = attention(model, layer, norm, residual, around)
     norm = normed(model, layer, attended, "post_attention_layernorm")
     residual = attended
     with model.tape.inside("mlp"):
-        return mlp(model, layer, norm, residual)
+        out = mlp(model, layer, norm, residual)
+    model.held[2:] = [weights]
+    return out
 
 
 def attention(
@@ -56,16 +54,19 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """Fused projection by heads, scores on top of alibi, output projection, dropout and add."""
     arch = model.arch
-    q, k, v = by_parts(layer.linear(x, "self_attention.query_key_value"))
+    fused = layer.linear(x, "self_attention.query_key_value")
+    q, k, v = by_parts(fused)
     q, k, v = (folded_heads(model, part) for part in (q, k, v))
     scores = biased_scores(model, around.tables[0], q, k)
     weights = ops.add(scores, around.mask) if around.mask is not None else scores
     probabilities = ops.cast(ops.softmax(weights, FULL), q.itemsize)
     probabilities = ops.dropout(probabilities, rate(model, arch.attention_dropout))
-    out = product(model, probabilities, v)
-    out = unfolded(model, out)
-    out = layer.linear(out, "self_attention.dense")
-    return dropout_add(model, out, residual), probabilities
+    context = product(model, probabilities, v)
+    context = unfolded(model, context)
+    out = layer.linear(context, "self_attention.dense")
+    out = dropout_add(model, out, residual)
+    del fused, context
+    return out, probabilities
 
 
 def by_parts(qkv: Tensor) -> list[Tensor]:
@@ -79,12 +80,22 @@ def folded_heads(model: Model, x: Tensor) -> Tensor:
 
 
 def biased_scores(model: Model, bias: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """``alibi.baddbmm(q, k)``: keeps both factors."""
+    """``alibi.baddbmm(q, k)``: keeps both factors; each gradient is a product and its multiple."""
     k = ops.autocast(k)
     q = ops.autocast(q)
     bias = ops.autocast(bias)
+    tape = q.tape
+    kept = [tape.save(t) for t, wanted in ((q, k.needs), (k, q.needs)) if wanted]
+    out = tape.new("bss", model.arch.heads, q.itemsize)
     del bias
-    return ops.matmul(q, k, "bss", model.arch.heads)
+    if not (q.needs or k.needs):
+        return out
+    shapes = [ops.shape_of(t) if t.needs else None for t in (q, k)]
+
+    def backward(g: Tensor) -> Sequence[Tensor | None]:
+        return [ops.scale(tape.new(*shape)) if shape else None for shape in shapes]
+
+    return tape.attach(out, (q, k), kept, backward)
 
 
 def product(model: Model, weights: Tensor, v: Tensor) -> Tensor:
@@ -109,24 +120,35 @@ def mlp(model: Model, layer: Layer, x: Tensor, residual: Tensor) -> Tensor:
 def bloom_gelu(x: Tensor) -> Tensor:
     """A function of its own: the forward keeps only the input, the backward writes the derivative out."""
     tape = x.tape
-    kept = [tape.save(x)] if x.needs else []
-    out = _written(x.detach())
+    free = x.detach()
+    out = ops.mul(ops.scale(free), ops.shift(_inner(free)))
     if not x.needs:
         return out
     rows, width, size = ops.shape_of(x)
+    kept = [tape.save(x)]
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
-        return (_derivative(tape.new(rows, width, size)),)
+        return (_derivative(Tensor(tape, None, rows, width, size), g),)
 
     return tape.attach(out, (x,), kept, backward)
 
 
-def _written(x: Tensor) -> Tensor:
-    return x.tape.like(x)
+def _inner(x: Tensor) -> Tensor:
+    """``tanh(c * x * (1 + d * x * x))``."""
+    return ops.tanh(ops.mul(ops.scale(x), ops.shift(ops.mul(ops.scale(x), x))))
 
 
-def _derivative(x: Tensor) -> Tensor:
-    return x
+def _derivative(x: Tensor, g: Tensor) -> Tensor:
+    """``(0.5 * x * ((1 - t * t) * (c + e * x * x)) + 0.5 * (1 + t)) * g`` with ``t`` the tanh."""
+    t = _inner(x)
+    slope = ops.add(
+        ops.mul(
+            ops.scale(x),
+            ops.mul(ops.shift(ops.mul(t, t)), ops.shift(ops.mul(ops.scale(x), x))),
+        ),
+        ops.scale(ops.shift(t)),
+    )
+    return ops.mul(slope, g.detach())
 
 
 def top(model: Model, x: Tensor) -> Tensor:

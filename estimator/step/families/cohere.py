@@ -22,6 +22,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
         q = centred(layer, q, "self_attn.q_norm", model.arch.heads)
         k = centred(layer, k, "self_attn.k_norm", model.arch.kv_heads)
     q, k = in_full(q, k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)
 
 

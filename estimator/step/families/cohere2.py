@@ -21,4 +21,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     q, k, v = projected(layer, x)
     if windowed(layer):
         q, k = in_full(q, k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

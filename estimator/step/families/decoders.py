@@ -20,6 +20,7 @@ from estimator.step.families import (
     jais2,
     llama,
     ministral3,
+    nearest,
     nemotron,
     olmo,
     olmo2,
@@ -37,6 +38,9 @@ ROTARY: dict[str, ModuleType] = {
     "qwen2": llama,
     "mistral": llama,
     "ministral": llama,
+    "exaone": llama,
+    "internlm3": llama,
+    "iquestcoder": llama,
     "gemma3_text": gemma3,
     "hunyuan_v1_dense": hunyuan,
     "qwen3": qwen3,
@@ -65,5 +69,25 @@ ROTARY: dict[str, ModuleType] = {
     "apertus": apertus,
 }
 
-APPROXIMATE: dict[str, str] = {}
-"""Model type to why its timeline is that of the nearest composition: its own code is not part of transformers."""
+NEAREST = {
+    "baichuan": "a Llama with one fused projection of queries, keys and values (alibi biases left out)",
+    "chatglm": "a GLM with one fused projection of queries, keys and values",
+    "chatglm1": "a decoder with layer norms and a plain feed-forward block",
+    "internlm": "a Llama",
+    "internlm2": "a Llama with one fused projection of queries, keys and values",
+    "mimo": "a Qwen 2 without its extra prediction layers",
+    "minicpm": "a Llama (its multipliers left out)",
+    "minimind": "a Llama",
+    "minimind3": "a Qwen 3",
+    "phi3small": "a Phi-3 with dense attention in place of its block-sparse one",
+    "qwen": "a Llama with one fused projection of queries, keys and values",
+}
+"""Model types with code of their own, and what their timeline is composed as."""
+
+APPROXIMATE: dict[str, str] = {
+    name: f"the modelling code of {name} is not part of transformers; it is counted as {kin}"
+    for name, kin in NEAREST.items()
+}
+"""Model type to why its timeline is near the real one and not equal to it, in one sentence."""
+
+ROTARY.update(dict.fromkeys(NEAREST, nearest))

@@ -20,6 +20,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """As Llama's, with fp32 tables made anew for the interleaved pairs."""
     q, k, v = projected(layer, x)
     q, k = turned(q, k, around)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)
 
 

@@ -1,4 +1,4 @@
-"""EXAONE 4: norms behind the blocks, normed heads, and positions only in windowed layers of models that have a window."""
+"""EXAONE 4: norms behind the blocks, normed heads; a model with a window has positions only in windowed layers."""
 
 from estimator.step.attention import rotate
 from estimator.step.families import blocks
@@ -21,4 +21,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     k = layer.rms_norm(k, "self_attn.k_norm", model.arch.kv_heads)
     if windowed(layer) or not model.arch.sliding_window:
         q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

@@ -20,6 +20,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     arch = model.arch
     q, k, v = projected(layer, x)
     q, k = turned(q, k, around, (arch.heads, arch.kv_heads))
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around, by_head=True)
 
 

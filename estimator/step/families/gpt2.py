@@ -1,11 +1,15 @@
 """GPT-2: learned positions, pre-norm, fused queries, keys and values, dropout everywhere, a GELU written out."""
 
+from collections.abc import Callable
+
 from estimator.step import ops
 from estimator.step.families.classic import Around, dropped, plain_mlp, shared
 from estimator.step.masks import causal_mask, positions
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import Tensor
 from estimator.step.written import attend, by_heads, rate
+
+Attention = Callable[[Model, Layer, Tensor, Around], tuple[Tensor, Tensor | None]]
 
 __all__ = ["layer", "shared", "stem", "top"]
 
@@ -24,6 +28,11 @@ def stem(model: Model, ids: Tensor) -> Tensor:
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Around) -> Tensor:
     """One block."""
+    return block(model, layer, x, around, attention)
+
+
+def block(model: Model, layer: Layer, x: Tensor, around: Around, attention: Attention) -> Tensor:
+    """Norm, attention, add; norm, feed-forward, add."""
     residual = x
     with model.tape.inside("norm"):
         x = layer.layer_norm(x, "ln_1")

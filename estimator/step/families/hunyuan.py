@@ -20,4 +20,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     q = layer.rms_norm(q, "self_attn.query_layernorm", model.arch.heads)
     k = layer.rms_norm(k, "self_attn.key_layernorm", model.arch.kv_heads)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

@@ -87,24 +87,33 @@ def projected(layer: Layer, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def attended(
-    model: Model, layer: Layer, q: Tensor, k: Tensor, v: Tensor, around: Shared, *, by_head: bool = False
+    model: Model,
+    layer: Layer,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    around: Shared,
+    *,
+    by_head: bool = False,
+    projection: str = "self_attn.o_proj",
 ) -> Tensor:
-    """Attention and output projection; ``by_head``: queries lie head after head, which the flash kernel's result copies."""
+    """Attention and output projection.
+
+    ``by_head``: queries lie head after head, so that the flash kernel's result is copied to token order.
+    """
     arch, mask = model.arch, around.mask(layer)
     dropout = rate(model, arch.attention_dropout)
     if model.regime.attention == "eager":
         out = eager(q, k, v, arch.heads, arch.kv_heads, mask, dropout)
     else:
         out = sdpa(q, k, v, arch.heads, arch.kv_heads, mask, dropout, by_head=by_head)
-    return layer.linear(out, "self_attn.o_proj")
+    return layer.linear(out, projection)
 
 
 def mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:
     """``down(act(gate(x)) * up(x))``."""
     act = activation(model.arch.activation)
-    return layer.linear(
-        ops.mul(act(layer.linear(x, "mlp.gate_proj")), layer.linear(x, "mlp.up_proj")), "mlp.down_proj"
-    )
+    return layer.linear(ops.mul(act(layer.linear(x, "mlp.gate_proj")), layer.linear(x, "mlp.up_proj")), "mlp.down_proj")
 
 
 def top(model: Model, x: Tensor) -> Tensor:

@@ -20,4 +20,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     q, k, v = projected(layer, x)
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     q = ops.mul(q, ops.cast(model.tape.new("s", 1, FULL), q.itemsize))
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

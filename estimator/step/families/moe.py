@@ -1,70 +1,142 @@
-"""Decoders whose feed-forward blocks are mixtures of experts, with Llama's or latent attention."""
+"""Decoders whose feed-forward blocks are mixtures of experts: each a known attention, a router and a block of experts."""
 
-from estimator.step import experts, latent
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from estimator.step import experts, latent, routers
 from estimator.step.attention import rotate
-from estimator.step.experts import Router
-from estimator.step.families import blocks, llama
+from estimator.step.families import blocks, ernie4_5, granite, hunyuan, llama
 from estimator.step.families.llama import Shared
+from estimator.step.families.rotary import partial
 from estimator.step.masks import causal_mask, positions
 from estimator.step.model import Layer, Model
-from estimator.step.tape import Tensor
+from estimator.step.routers import Router, fact
+from estimator.step.tape import BOOL, Tensor
 
-stem, top = llama.stem, llama.top
+Block = Callable[[Model, Layer, Tensor, Router], Tensor]
 
-ROUTERS: dict[str, Router] = {
-    "mixtral": experts.full_softmax_router,
-    "deepseek_v2": experts.limited_softmax_router,
-    "deepseek_v3": experts.sigmoid_router,
+
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+    """Llama's, with norms of queries and keys where the model has them, turned wholly or in part."""
+    arch = model.arch
+    whole = arch.qk_norm_full
+    q = layer.linear(x, layer.module_of("q_proj"))
+    if arch.qk_norm:
+        q = layer.rms_norm(q, layer.module_of("q_norm"), 1 if whole else arch.heads)
+    k = layer.linear(x, layer.module_of("k_proj"))
+    if arch.qk_norm:
+        k = layer.rms_norm(k, layer.module_of("k_norm"), 1 if whole else arch.kv_heads)
+    v = layer.linear(x, layer.module_of("v_proj"))
+    q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
+    return llama.attended(model, layer, q, k, v, around)
+
+
+def attention_in_part(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+    """Only the first elements of each head are turned (GLM-4.5); all three projections come before the norms."""
+    arch = model.arch
+    q, k, v = llama.projected(layer, x)
+    if arch.qk_norm:
+        q = layer.rms_norm(q, layer.module_of("q_norm"), 1 if arch.qk_norm_full else arch.heads)
+        k = layer.rms_norm(k, layer.module_of("k_norm"), 1 if arch.qk_norm_full else arch.kv_heads)
+    q, k = partial(q, k, around.cos, around.sin, (arch.heads, arch.kv_heads))
+    k, v = layer.cached(k, v)
+    return llama.attended(model, layer, q, k, v, around, by_head=True)
+
+
+def latent_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+    """DeepSeek-V3's attention."""
+    rotation = latent.rotate_pairs if fact(model, "rope_interleave", True) else latent.rotate_halves
+    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), rotation)
+
+
+def complex_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+    """DeepSeek-V2's attention."""
+    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), latent.rotate_complex)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """How one class puts its layer together; ``base`` gives what surrounds the layers."""
+
+    router: Router
+    block: Block = experts.block
+    attention: blocks.Attention = attention
+    base: ModuleType = llama
+    change: blocks.Change = blocks.unchanged
+
+
+DEEPSEEK_V3 = Mixture(routers.sigmoid_limited, attention=latent_attention)
+GLM = Mixture(routers.sigmoid_limited, attention=attention_in_part)
+
+MIXTURES: dict[str, Mixture] = {
+    "mixtral": Mixture(routers.softmax_in_full),
+    "olmoe": Mixture(routers.softmax),
+    "qwen2_moe": Mixture(routers.softmax, experts.block_shared_first),
+    "qwen3_moe": Mixture(routers.softmax),
+    "mellum": Mixture(routers.softmax),
+    "deepseek_v2": Mixture(routers.softmax_limited, attention=complex_attention),
+    "deepseek_v3": DEEPSEEK_V3,
+    "kimi_k2": DEEPSEEK_V3,
+    "glm4_moe_lite": DEEPSEEK_V3,
+    "glm4_moe": GLM,
+    "dots1": Mixture(routers.sigmoid_limited),
+    "solar_open": Mixture(routers.sigmoid_limited),
+    "granitemoe": Mixture(routers.softmax_of_best, base=granite, change=granite.multiplied),
+    "minimax_m2": Mixture(routers.sigmoid_biased),
+    "ernie4_5_moe": Mixture(routers.softmax_statics, experts.block_shared_first, ernie4_5.attention, ernie4_5),
+    "hunyuan_v1_moe": Mixture(routers.softmax_linear, experts.block_shared_first, hunyuan.attention),
 }
 
-TYPES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "deepseek_v2", "deepseek_v3")
+TYPES = tuple(MIXTURES)
 
 
-def shared(model: Model, hidden: Tensor) -> Shared:
+def mixture(model: Model) -> Mixture:
+    """The composition of this model's class."""
+    return MIXTURES[model.arch.model_type]
+
+
+def stem(model: Model, ids: Tensor) -> Tensor:
+    """Token embeddings."""
+    out: Tensor = mixture(model).base.stem(model, ids)
+    return out
+
+
+def top(model: Model, x: Tensor) -> Tensor:
+    """The final norm."""
+    out: Tensor = mixture(model).base.top(model, x)
+    return out
+
+
+def shared(model: Model, hidden: Tensor) -> Any:
     """Position ids, rotary tables and masks."""
-    if model.arch.latent is None:
-        return llama.shared(model, hidden)
+    if model.arch.latent is not None:
+        return _shared_latent(model, hidden)
+    around = mixture(model).base.shared(model, hidden)
+    if model.arch.model_type == "qwen2_moe" and around.full is None and model.given_mask is None:
+        around.sliding = model.tape.new("ss", 1, BOOL)
+    return around
+
+
+def _shared_latent(model: Model, hidden: Tensor) -> Shared:
     ids, mask = positions(model), causal_mask(model, hidden)
-    if model.arch.model_type == "deepseek_v2":
+    if mixture(model).attention is complex_attention:
         table = latent.phases(model)
         return Shared(ids, table, table, mask, None)
     return Shared(ids, *latent.tables(model, hidden.itemsize), mask, None)
 
 
-def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def layer(model: Model, layer: Layer, x: Tensor, around: Any) -> Tensor:
     """One decoder layer."""
-    return blocks.pre_norm(model, layer, x, around, attention, feed_forward)
-
-
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
-    """Latent attention where the model has it, else Llama's, with norms of queries and keys where it has those."""
-    if model.arch.latent is not None:
-        return latent_attention(model, layer, x, around)
-    arch = model.arch
-    q = layer.linear(x, "self_attn.q_proj")
-    if arch.qk_norm:
-        q = layer.rms_norm(q, "self_attn.q_norm", 1 if arch.qk_norm_full else arch.heads)
-    k = layer.linear(x, "self_attn.k_proj")
-    if arch.qk_norm:
-        k = layer.rms_norm(k, "self_attn.k_norm", 1 if arch.qk_norm_full else arch.kv_heads)
-    v = layer.linear(x, "self_attn.v_proj")
-    q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
-    return llama.attended(model, layer, q, k, v, around)
-
-
-def latent_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
-    """DeepSeek's attention with the rotation of its version."""
-    rotation = latent.rotate_pairs if experts.fact(model, "rope_interleave", True) else latent.rotate_halves
-    if model.arch.model_type == "deepseek_v2":
-        rotation = latent.rotate_complex
-    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), rotation)
+    parts = mixture(model)
+    return blocks.pre_norm(model, layer, x, around, parts.attention, feed_forward, change=parts.change)
 
 
 def feed_forward(model: Model, layer: Layer, x: Tensor) -> Tensor:
     """The experts, or the dense block of a layer without any."""
     if layer.kind is None or layer.kind.mlp != "moe":
-        return llama.mlp(model, layer, x)
-    router = ROUTERS.get(model.arch.model_type, experts.softmax_router)
-    if layer.module_of("shared_gate"):
-        return experts.block_shared_first(model, layer, x, router)
-    return experts.block(model, layer, x, router)
+        return experts.mlp(model, layer, x)
+    parts = mixture(model)
+    return parts.block(model, layer, x, parts.router)

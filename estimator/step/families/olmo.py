@@ -24,6 +24,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """As Llama's, turned in fp32."""
     q, k, v = projected(layer, x)
     q, k = widened(q, k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)
 
 

@@ -20,6 +20,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """As Llama's, with normed queries and keys, turned in fp32."""
     q, k, v = normed(layer, x)
     q, k = widened(q, k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)
 
 

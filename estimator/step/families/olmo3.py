@@ -26,4 +26,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """As OLMo 2's, with the tables of the layer's kind."""
     q, k, v = normed(layer, x)
     q, k = widened(q, k, *around.turns(layer))
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

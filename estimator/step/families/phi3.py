@@ -1,4 +1,4 @@
-"""Phi-3: Llama with fused projections for queries, keys and values and for gate and up, and partial rotary positions."""
+"""Phi-3: Llama with fused projections (queries, keys, values; gate and up) and partial rotary positions."""
 
 from estimator.step import ops
 from estimator.step.activations import activation

@@ -26,4 +26,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     q, k, v = projected(layer, x)
     if variant(model.arch, layer.index):
         q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

@@ -38,4 +38,5 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     arch = model.arch
     q, k, v = projected(layer, x)
     q, k = partial(q, k, around.cos, around.sin, (arch.heads, arch.kv_heads))
+    k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around, by_head=True)

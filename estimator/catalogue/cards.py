@@ -1,0 +1,96 @@
+"""The card table: what is known of each GPU, and the real memory of a class of cards."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from estimator.catalogue.families import read_text
+
+GIB = 2**30
+OLDEST_CAPABILITY = 7.0
+"""Compute capability below which no current torch runs; older cards do not speak for the memory of their class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A GPU of the table. Memory in GiB as torch sees it, from the lowest to the highest value met; ``nominal`` is
+    the sizes in GB it is sold with. Flags are yes, no, partial, triton-only or own-kernel."""
+
+    name: str
+    aliases: tuple[str, ...]
+    vendor: str
+    kind: str
+    arch: str
+    compute_capability: str
+    nominal: tuple[int, ...]
+    low: float | None
+    high: float | None
+    basis: str
+    bf16: str
+    fp8: str
+    flash2: str
+    flash3: str
+    notes: str
+
+
+@cache
+def cards() -> tuple[Card, ...]:
+    """Every card of the table, in its order."""
+    return tuple(_card(row) for row in csv.DictReader(read_text("gpus.csv").splitlines()))
+
+
+def _card(row: dict[str, str]) -> Card:
+    return Card(
+        name=row["name"],
+        aliases=tuple(row["aliases"].split("|")) if row["aliases"] else (),
+        vendor=row["vendor"],
+        kind=row["class"],
+        arch=row["arch"],
+        compute_capability=row["compute_capability"],
+        nominal=_nominal(row["memory_gb_marketed"]),
+        low=float(row["torch_total_gib_min"]) if row["torch_total_gib_min"] else None,
+        high=float(row["torch_total_gib_max"]) if row["torch_total_gib_max"] else None,
+        basis=row["torch_total_basis"],
+        bf16=row["bf16_native"],
+        fp8=row["fp8_native"],
+        flash2=row["flash_attn2"],
+        flash3=row["flash_attn3"],
+        notes=row["notes"],
+    )
+
+
+def _nominal(text: str) -> tuple[int, ...]:
+    return tuple(round(float(part)) for part in text.replace("..", "/").split("/") if part)
+
+
+@cache
+def _virtual() -> frozenset[str]:
+    """Source codes of totals that were read inside a virtual GPU's profile, not on a card."""
+    listed = csv.reader(read_text("sources.csv").splitlines()[1:])
+    return frozenset(code for code, source in listed if "vGPU" in source)
+
+
+def _speaks_for_class(card: Card) -> bool:
+    current = card.vendor == "NVIDIA" and float(card.compute_capability or 0) >= OLDEST_CAPABILITY
+    return current and card.kind != "unified" and card.low is not None and card.basis not in _virtual()
+
+
+@cache
+def class_totals(nominal: int) -> tuple[float, float] | None:
+    """The smallest and the largest real total, in GiB, of NVIDIA cards sold with ``nominal`` GB; None if there are none."""
+    totals = list(_totals(nominal))
+    return (min(low for low, _high in totals), max(high for _low, high in totals)) if totals else None
+
+
+def _totals(nominal: int) -> Iterator[tuple[float, float]]:
+    for card in cards():
+        if _speaks_for_class(card) and card.nominal == (nominal,) and card.low and card.high:
+            yield card.low, card.high
+
+
+@cache
+def smallest_share() -> float:
+    """The smallest part of its nominal size that any current card really has, for sizes that no card is sold with."""
+    found = [card.low / card.nominal[0] for card in cards() if _speaks_for_class(card) and card.low]
+    return min(found)

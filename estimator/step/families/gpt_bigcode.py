@@ -1,0 +1,29 @@
+"""GPT-BigCode (StarCoder, SantaCoder): GPT-2 with one head of keys and values for all queries."""
+
+from estimator.step import ops
+from estimator.step.families.classic import Around, dropped, shared
+from estimator.step.families.gpt2 import block, stem, top
+from estimator.step.model import Layer, Model
+from estimator.step.tape import Tensor
+from estimator.step.written import attend, by_heads, by_token
+
+__all__ = ["layer", "shared", "stem", "top"]
+
+
+def layer(model: Model, layer: Layer, x: Tensor, around: Around) -> Tensor:
+    """One block."""
+    return block(model, layer, x, around, attention)
+
+
+def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Tensor, Tensor | None]:
+    """Fused projection, attention, output projection, dropout."""
+    arch = model.arch
+    qkv = layer.linear(x, "attn.c_attn")
+    if arch.kv_heads == arch.heads:
+        qkv = by_token(qkv)
+    q, k, v = ops.split(qkv, [arch.hidden, arch.kv_width, arch.kv_width])
+    if arch.kv_heads != arch.heads:
+        q = by_heads(model, q)
+    out, weights = attend(model, q, k, v, around.mask)
+    out = layer.linear(out, "attn.c_proj")
+    return dropped(model, out), weights

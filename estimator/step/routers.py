@@ -1,0 +1,195 @@
+"""Routers: how a token's experts are chosen and weighted, class by class (transformers 5.24).
+
+A router returns its logits (alive as long as the block runs), the weights of the chosen experts and their indices.
+"""
+
+from collections.abc import Callable
+
+from estimator.architecture import Experts
+from estimator.step import ops, routing
+from estimator.step.model import Layer, Model, linear
+from estimator.step.tape import FULL, Leaf, Tensor
+
+Routed = tuple[Tensor, Tensor, Tensor]
+Router = Callable[[Model, Layer, Tensor], Routed]
+
+
+def fact(model: Model, name: str, default: int | float | bool | str) -> int | float | bool | str:
+    """A config value that only its own family needs; ``default`` is the class's."""
+    value = dict(model.arch.extra).get(name)
+    return default if value is None else value
+
+
+def mixture(model: Model) -> Experts:
+    """The numbers of the mixture."""
+    assert model.arch.experts is not None
+    return model.arch.experts
+
+
+def matrix(layer: Layer, itemsize: int = 0) -> Leaf:
+    """The router's matrix; ``itemsize`` where its class creates it in fp32 whatever the model's type."""
+    return layer.weight(layer.name_of("router"), itemsize)
+
+
+def _logits(model: Model, layer: Layer, x: Tensor) -> Tensor:
+    return linear(x, matrix(layer), None, mixture(model).experts)
+
+
+def _logits_in_full(model: Model, layer: Layer, x: Tensor) -> Tensor:
+    weight = matrix(layer, FULL)
+    return linear(ops.cast(x, FULL), ops.cast(weight, FULL), None, mixture(model).experts)
+
+
+def softmax(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Softmax over all experts, the best ``k``, normalised where the config says so (Qwen, OLMoE)."""
+    logits = _logits(model, layer, x)
+    scores = ops.softmax(logits, FULL)
+    values, indices = routing.topk(scores, mixture(model).per_token)
+    if fact(model, "norm_topk_prob", False):
+        values = routing.divide_in_place(values, routing.total(values))
+    return logits, ops.cast(values, logits.itemsize), indices
+
+
+def softmax_normalised(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Always normalised, weights in the type of the logits (Qwen-VL, Qwen 3.5)."""
+    logits = _logits(model, layer, x)
+    scores = ops.softmax(logits, FULL)
+    values, indices = routing.topk(scores, mixture(model).per_token)
+    values = routing.divide_in_place(values, routing.total(values))
+    return logits, ops.cast(values, logits.itemsize), indices
+
+
+def softmax_in_full(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Always normalised, with weights in fp32 (Mixtral)."""
+    logits = _logits(model, layer, x)
+    scores = ops.softmax(logits, FULL)
+    values, indices = routing.topk(scores, mixture(model).per_token)
+    return logits, routing.divide_in_place(values, routing.total(values)), indices
+
+
+def softmax_plain(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Never normalised, weights in the type of the hidden states (Jamba)."""
+    logits = _logits(model, layer, x)
+    scores = ops.softmax(logits, FULL)
+    values, indices = routing.topk(scores, mixture(model).per_token)
+    return logits, ops.cast(values, x.itemsize), indices
+
+
+def softmax_of_best(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Softmax over the best ``k`` logits only, in fp32 (Granite)."""
+    logits = ops.cast(_logits(model, layer, x), FULL)
+    values, indices = routing.topk(logits, mixture(model).per_token)
+    return logits, ops.cast(ops.softmax(values), x.itemsize), indices
+
+
+def softmax_of_best_biased(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Softmax over the best ``k`` logits of a linear with bias, in the logits' type (gpt-oss)."""
+    name = layer.name_of("router").removesuffix(".weight")
+    logits = linear(x, matrix(layer), layer.weight(f"{name}.bias"), mixture(model).experts)
+    values, indices = routing.topk(logits, mixture(model).per_token)
+    return logits, ops.keeps_output(values), indices
+
+
+def softmax_limited(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """DeepSeek-V2: logits in fp32, softmax, optionally only the best groups of experts, scaled weights."""
+    logits = _logits_in_full(model, layer, x)
+    scores = ops.softmax(logits, FULL)
+    if fact(model, "topk_method", "greedy") == "group_limited_greedy":
+        scores = _best_groups_only(model, scores, routing.greatest(scores, int(fact(model, "n_group", 1))))
+    values, indices = routing.topk(scores, mixture(model).per_token)
+    values = ops.scale(values)
+    return logits, values, indices
+
+
+def sigmoid_limited(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """DeepSeek-V3: sigmoid scores, a bias only for the choice, groups by their two best experts, scaled weights."""
+    logits = _logits_in_full(model, layer, x)
+    scores = ops.sigmoid(logits)
+    choice = ops.shift(scores)
+    groups = int(fact(model, "n_group", 8 if model.arch.model_type in EIGHT_GROUPS else 1))
+    best, members = routing.topk(choice, 2 * groups)
+    sums = routing.total(best, groups)
+    del best
+    choice = _best_groups_only(model, choice, sums)
+    indices = routing.topk(choice, mixture(model).per_token)[1]
+    values = routing.gather(scores, indices)
+    if fact(model, "norm_topk_prob", True):
+        denominator = ops.shift(routing.total(values))
+        values = routing.divide_in_place(values, denominator)
+    values = ops.scale(values)
+    del members
+    return logits, values, indices
+
+
+EIGHT_GROUPS = frozenset({"deepseek_v3", "deepseek_v32", "kimi_k2"})
+"""Types whose class default is eight groups of experts."""
+
+
+def _best_groups_only(model: Model, scores: Tensor, sums: Tensor) -> Tensor:
+    default = 4 if model.arch.model_type in EIGHT_GROUPS else 1
+    chosen = routing.topk(sums, int(fact(model, "topk_group", default)))[1]
+    groups = sums.tape.like(sums)
+    spread = sums.tape.like(scores)
+    out = routing.masked_fill(scores, routing.complement(spread))
+    del chosen, groups, spread
+    return out
+
+
+def sigmoid_biased(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Sigmoid scores in fp32, a bias only for the choice, always normalised (MiniMax-M2)."""
+    logits = linear(ops.cast(x, matrix(layer).itemsize), matrix(layer), None, mixture(model).experts)
+    scores = ops.sigmoid(ops.cast(logits, FULL))
+    choice = ops.shift(scores)
+    best, indices = routing.topk(choice, mixture(model).per_token)
+    values = routing.gather(scores, indices)
+    values = routing.divide_in_place(values, routing.total(values))
+    del best
+    return logits, values, indices
+
+
+def sigmoid_out_of_place(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Sigmoid scores in the logits' type, an fp32 bias for the choice, divided into a new tensor, scaled (LFM2)."""
+    logits = _logits(model, layer, x)
+    scores = ops.sigmoid(logits)
+    choice = ops.cast(ops.shift(scores.view()), FULL) if scores.itemsize == FULL else _widened(scores)
+    best, indices = routing.topk(choice, mixture(model).per_token)
+    values = routing.gather(scores, indices)
+    if fact(model, "norm_topk_prob", True):
+        values = routing.divide(values, ops.shift(routing.total(values)))
+    values = ops.scale(values)
+    del best
+    return logits, values, indices
+
+
+def _widened(x: Tensor) -> Tensor:
+    """``x + fp32 vector``: the sum is fp32."""
+    out = x.tape.like(x, FULL)
+    if x.needs:
+        x.tape.attach(out, (x,), (), lambda g: (g,))
+    return out
+
+
+def softmax_statics(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """ERNIE 4.5: everything in fp32 outside autocast, a bias for the choice, divided by the clamped sum."""
+    tape = model.tape
+    outer, tape.autocast = tape.autocast, False
+    logits = linear(ops.cast(x, FULL), ops.cast(matrix(layer, FULL), FULL), None, mixture(model).experts)
+    scores = ops.softmax(logits, FULL)
+    best, indices = routing.topk(ops.shift(scores), mixture(model).per_token)
+    values = routing.gather(scores, indices)
+    values = routing.divide(values, ops.keeps_input(routing.total(values)))
+    tape.autocast = outer
+    del best
+    return logits, ops.cast(values, x.itemsize), indices
+
+
+def softmax_linear(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Hunyuan: an fp32 linear module (an adapter may sit on it), softmax, normalised in place."""
+    name = layer.name_of("router").removesuffix(".weight")
+    if matrix(layer, FULL).itemsize == FULL:
+        x = ops.cast(x, FULL)
+    logits = layer.linear(x, name)
+    scores = ops.softmax(logits, FULL)
+    values, indices = routing.topk(scores, mixture(model).per_token)
+    values = routing.divide_in_place(values, routing.total(values))
+    return logits, ops.cast(values, logits.itemsize), indices
