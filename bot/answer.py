@@ -29,7 +29,10 @@ class ReadingShown(BaseModel):
 
 
 class Answer(BaseModel):
-    """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them."""
+    """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them.
+
+    ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it.
+    """
 
     id: Any = None
     lang: Literal["en", "zh"] = "en"
@@ -39,6 +42,7 @@ class Answer(BaseModel):
     missing: list[str] = []
     invalid: list[str] = []
     estimates: list[Estimate] = []
+    smallest_card_gb: list[int | None] = []
     diagnosis: None = None
     readings: list[ReadingShown] = []
     text: str = ""

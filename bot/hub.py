@@ -34,6 +34,7 @@ class HubModel:
 
     match: ModelMatch
     weights_bytes: int | None
+    config: dict[str, Any]
 
 
 class _Missing(Exception):
@@ -52,7 +53,9 @@ def fetch_model(name: str, cache: Path, endpoint: str | None = None, timeout: fl
     """
     repo_id = name.strip()
     if not is_repo_id(repo_id):
-        raise _refused(f"{repo_id[:80]!r} is not a hub id such as org/name", f"{repo_id[:80]!r} 不是 org/name 形式的模型名")
+        raise _refused(
+            f"{repo_id[:80]!r} is not a hub id such as org/name", f"{repo_id[:80]!r} 不是 org/name 形式的模型名"
+        )
     reader = _Reader(repo_id, cache, endpoint, timeout)
     return _within(4 * timeout, lambda: _read(reader))
 
@@ -64,7 +67,7 @@ def _read(reader: "_Reader") -> HubModel:
         raise _refused(f"{reader.repo_id} has no config.json", f"{reader.repo_id} 没有 config.json") from None
     match = find_model(config)
     stored = reader.weights_bytes()
-    return HubModel(replace(match, id=reader.repo_id, **_checked(match, stored)), stored)
+    return HubModel(replace(match, id=reader.repo_id, **_checked(match, stored)), stored, config)
 
 
 def _checked(match: ModelMatch, stored: int | None) -> dict[str, Any]:
@@ -94,13 +97,15 @@ class _Reader:
 
     def json(self, filename: str) -> dict[str, Any]:
         """A JSON object of the repository."""
-        text = self._path(filename).read_text(encoding="utf-8")
+        path = self._path(filename)
         try:
-            found = json.loads(text)
+            found = json.loads(path.read_text(encoding="utf-8"))
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise _refused(f"{filename} of {self.repo_id} is not a JSON object", f"{self.repo_id} 的 {filename} 不是 JSON 对象")
+            raise _refused(
+                f"{filename} of {self.repo_id} is not a JSON object", f"{self.repo_id} 的 {filename} 不是 JSON 对象"
+            )
         return found
 
     def weights_bytes(self) -> int | None:
@@ -190,7 +195,10 @@ def _closed(repo_id: str) -> EstimatorError:
 
 
 def _offline(repo_id: str) -> EstimatorError:
-    return _refused(f"{repo_id} is not in the catalogue and the model hub cannot be reached", f"目录中没有 {repo_id},且无法连接模型库")
+    return _refused(
+        f"{repo_id} is not in the catalogue and the model hub cannot be reached",
+        f"目录中没有 {repo_id},且无法连接模型库",
+    )
 
 
 def _refused(message: str, message_zh: str) -> EstimatorError:

@@ -1,10 +1,13 @@
 """The one door: a message or a run in, an Answer or an Estimate out."""
 
+from functools import lru_cache
 from typing import Any
 
 from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
-from bot.intake.runs import with_facts
+from bot.cards import smallest_size_gb
+from bot.intake.names import card_named
+from bot.intake.runs import SAME_CARD, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
 from estimator.errors import EstimatorError
@@ -28,19 +31,53 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None) ->
     )
     if answer.reply == "answer" and answer.question != "help":
         answer.estimates = [_estimate_or_problem(run) for run in question.runs]
+        answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
+        _ask_back(answer)
     return rendered(answer, question.unknown)
 
 
 def estimate(run: Run) -> Estimate:
-    """What one run needs; raises EstimatorError when it cannot be said."""
-    return estimate_run(run)
+    """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError when it cannot be said."""
+    try:
+        return estimate_run(run)
+    except EstimatorError as error:
+        config = _config_on_hub(run.model) if error.field == "model" and isinstance(run.model, str) else None
+        if config is None:
+            raise
+    return estimate_run(run.model_copy(update={"model": config}))
 
 
 def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = False) -> str:
     """The text for one estimate of a run that was given as ``fields``."""
-    runs = [with_facts(fields)]
-    answer = Answer(lang=lang, question="fit", runs=runs, estimates=[found])
+    answer = Answer(
+        lang=lang,
+        question="fit",
+        runs=[with_facts(fields)],
+        estimates=[found],
+        smallest_card_gb=[_smallest_card(found)],
+    )
     return rendered(answer, explain=explain).text
+
+
+def run_of(fields: dict[str, Any]) -> Run:
+    """The run to estimate for fields that were understood; memory that is said to be usable counts as the card's."""
+    run = Run.model_validate({name: value for name, value in fields.items() if name not in NOT_OF_RUN})
+    stated: float | None = fields.get("memory_gb")
+    card = card_named(run.gpu) if stated and isinstance(run.gpu, str) else None
+    if stated and card and card.memory_gb and abs(card.memory_gb / stated - 1) > SAME_CARD:
+        run.gpu = f"{run.gpu} {stated:g}GB"
+    return run
+
+
+@lru_cache(maxsize=256)
+def _config_on_hub(name: str) -> dict[str, Any] | None:
+    """The config of a hub id that the catalogue lacks, None for other names; raises what to paste instead."""
+    if name.count("/") != 1:
+        return None
+    from bot.folders import cache_folder
+    from bot.hub import fetch_model, is_repo_id
+
+    return fetch_model(name, cache_folder("hub")).config if is_repo_id(name) else None
 
 
 def _readings(question: Question) -> list[ReadingShown]:
@@ -48,14 +85,21 @@ def _readings(question: Question) -> list[ReadingShown]:
     return [ReadingShown(field=one.field, value=one.value, text=one.text, why=one.why) for one in shown]
 
 
-def run_of(fields: dict[str, Any]) -> Run:
-    """The run to estimate for fields that were understood."""
-    known = {name: value for name, value in fields.items() if name not in NOT_OF_RUN}
-    return Run.model_validate(known)
-
-
 def _estimate_or_problem(fields: dict[str, Any]) -> Estimate:
     try:
         return estimate(run_of(fields))
     except EstimatorError as error:
         return Estimate(error=Problem(field=error.field, message=error.message, message_zh=error.message_zh))
+
+
+def _smallest_card(found: Estimate) -> int | None:
+    """The smallest card for a run that names none."""
+    return smallest_size_gb(found.per_gpu.device_peak.high) if found.per_gpu and not found.fit.verdict else None
+
+
+def _ask_back(answer: Answer) -> None:
+    """A model or a card that nobody knows is asked about; a run that cannot be estimated is told instead."""
+    fields = {found.error.field if found.error else "" for found in answer.estimates}
+    if fields in ({"model"}, {"gpu"}):
+        answer.reply = "clarify"
+        answer.missing = list(dict.fromkeys([*(str(name) for name in fields), *answer.missing]))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
 
-
 Role = Literal["linear", "expert", "embedding", "norm", "bias", "conv", "buffer", "other"]
 """What a tensor is for; a buffer is stored and held but never trained."""
 

@@ -20,7 +20,7 @@ def workspace_bytes(compute_capability: str | None, training: bool) -> int:
     """cuBLAS workspaces inside ``allocated``: one per thread that multiplies (forward, and backward when training)."""
     table = constants()["workspace"]
     major = (compute_capability or "8.0").split(".")[0]
-    each = table["hopper_bytes"] if major in ("9", "10", "12") else table["default_bytes"]
+    each = table["hopper_bytes"] if major in table["hopper_majors"] else table["default_bytes"]
     return int(each) * (2 if training else 1)
 
 

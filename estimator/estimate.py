@@ -50,7 +50,7 @@ def card_of(run: Run) -> GpuMatch | None:
     if run.gpu is None:
         return None
     names = [run.gpu] if isinstance(run.gpu, str) else run.gpu
-    return min((find_gpu(name) for name in names), key=lambda match: match.usable_bytes)
+    return min((find_gpu(name) for name in names), key=lambda match: match.usable_low)
 
 
 def facts_of(model: ModelMatch, gpu: GpuMatch | None, run: Run) -> Facts:
@@ -61,12 +61,12 @@ def facts_of(model: ModelMatch, gpu: GpuMatch | None, run: Run) -> Facts:
 
 def usable_bytes(run: Run, gpu: GpuMatch) -> int:
     """The card's real total less what others use."""
-    return gpu.usable_bytes - int((run.reserved_by_others_gib or 0) * GIB)
+    return gpu.usable_low - int((run.reserved_by_others_gib or 0) * GIB)
 
 
 def workspace(setting: Setting, gpu: GpuMatch | None) -> int:
     """cuBLAS workspaces of this card."""
-    return card.workspace_bytes(gpu.compute_capability if gpu else None, setting.regime.training)
+    return card.workspace_bytes((gpu.compute_capability or None) if gpu else None, setting.regime.training)
 
 
 def ranges(setting: Setting, allocated: int) -> tuple[card.Interval, Range, Range]:
@@ -110,8 +110,8 @@ def _phases(peak: Peak, extra: int) -> list[PhasePeak]:
 def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
     """What lives at the peak, largest first; sums to the allocated peak."""
     blocks = _standing(peak) + _traced(setting, peak)
-    if peak.phase == "optimizer_step" and peak.base.optimizer.temporaries:
-        blocks.append(reasons.block("optimizer_temp", peak.base.optimizer.temporaries, *reasons.TEXTS["optimizer_temp"]))
+    if peak.phase == "optimizer_step" and peak.base.step_bytes:
+        blocks.append(reasons.block("optimizer_temp", peak.base.step_bytes, *reasons.TEXTS["optimizer_temp"]))
     blocks.append(reasons.block("workspace", extra, *reasons.TEXTS["workspace"]))
     return sorted(_merged(blocks), key=lambda block: -block.bytes)
 

@@ -25,7 +25,9 @@ def active_parameters(arch: Architecture) -> int:
     if arch.experts is None:
         return found.numel
     idle = arch.experts.experts - arch.experts.per_token
-    routed = (weight.numel for index in found.layers for weight in found.kinds[index].weights if weight.role == "expert")
+    routed = (
+        weight.numel for index in found.layers for weight in found.kinds[index].weights if weight.role == "expert"
+    )
     return found.numel - sum(numel // arch.experts.experts * idle for numel in routed)
 
 

@@ -7,8 +7,8 @@ attention, short convolutions, indexers, sinks) are tables in ``families.jsonl``
 from math import prod
 from typing import Any
 
+from estimator import families
 from estimator.architecture import Architecture, Role, Weight
-from estimator.catalogue import families
 
 Weights = tuple[Weight, ...]
 
@@ -81,7 +81,8 @@ class Blocks:
     def latent(self) -> Weights:
         """Multi-head latent attention: compressed queries (when ranked) and keys/values."""
         arch, mla = self.arch, self.arch.latent
-        assert mla is not None
+        if mla is None:
+            return ()
         q_width = arch.heads * (mla.nope_dim + mla.rope_dim)
         if mla.q_rank:
             found = self.linear("q_a_proj", mla.q_rank, arch.hidden, arch.qkv_bias)
@@ -119,7 +120,8 @@ class Blocks:
     def experts(self) -> Weights:
         """Router, the experts' two stacked 3-D tensors (transformers 5's layout), and the shared expert."""
         arch, moe = self.arch, self.arch.experts
-        assert moe is not None
+        if moe is None:
+            return ()
         width = moe.latent or arch.hidden
         found = self.linear("router", moe.experts, arch.hidden, bool(self.family.get("router_bias")))
         if arch.router_buffer:

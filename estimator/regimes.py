@@ -41,6 +41,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         accumulates=(run.grad_accum or 1) > 1 or run.zero_grad_to_none is False,
         update=("adalomo" if run.optimizer == "adalomo" else "lomo") if run.method == "lomo" else None,
         single=batch == 1,
+        fp16=str(run.precision).endswith("fp16"),
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         fused=tuple(run.fused_kernels or ()),
     )
@@ -97,8 +98,9 @@ def _adapter(run: Run) -> AdapterRegime:
 
 def trainable_layers(run: Run) -> int:
     """Layers that train under ``freeze``; LLaMA-Factory's default is two (freeze_trainable_layers)."""
-    value = (run.details or {}).get("trainable_layers", 2)
-    return value if isinstance(value, int) and value > 0 else 2
+    details = run.details or {}
+    value = details.get("freeze_trainable_layers", details.get("trainable_layers", 2))
+    return abs(value) if isinstance(value, int) and value else 2
 
 
 def checkpointing(value: str | bool | None) -> tuple[str, int]:

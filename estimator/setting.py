@@ -4,8 +4,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from estimator.architecture import Architecture, Inventory
+from estimator.architecture import Architecture
+from estimator.choices import NONE, choice_of
 from estimator.inventory import inventory
+from estimator.optimizer_states import Choice
 from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.regimes import inference_regime, tokens_per_row, training_regime
 from estimator.schema import Run
@@ -13,7 +15,7 @@ from estimator.step.inference import trace_inference
 from estimator.step.program import Dimensions, Program, Walk, walk
 from estimator.step.regime import Regime
 from estimator.step.training import trace_training
-from estimator.trainables import Trainable, bytes_of, trainables
+from estimator.trainables import Trainable, bytes_of, ordered, trainables
 from estimator.weights import Weights, weights
 
 
@@ -23,9 +25,7 @@ class Setting(NamedTuple):
     arch: Architecture
     regime: Regime
     at: Dimensions
-    optimizer: str
-    implementation: str | None
-    keeps_gradients: bool
+    optimizer: Choice
     copies: int
 
 
@@ -41,6 +41,11 @@ class Base(NamedTuple):
     def total(self) -> int:
         """Weights, adapters and optimizer states."""
         return self.weights.bytes + self.optimizer.states
+
+    @property
+    def step_bytes(self) -> int:
+        """What the optimizer's step allocates at most."""
+        return max(self.optimizer.temporaries, self.optimizer.refresh)
 
 
 class Peak(NamedTuple):
@@ -67,20 +72,13 @@ class Peak(NamedTuple):
 def setting_of(run: Run, arch: Architecture) -> Setting:
     """The setting of a run whose defaults are filled."""
     copies = run.gpu_count or 1
+    window = arch.sliding_window or 0
     if run.task != "train":
         batch = (run.micro_batch or 1) * (run.concurrency or 1)
-        at = Dimensions(batch, int(run.context_len or 1), int(run.new_tokens or 0), arch.sliding_window or 0)
-        return Setting(arch, inference_regime(run, arch), at, "sgd", None, False, copies)
-    at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, arch.sliding_window or 0)
-    keeps = run.method != "lomo"
-    return Setting(
-        arch, training_regime(run, arch), at, optimizer_name(run), run.optimizer_impl, keeps, copies
-    )
-
-
-def optimizer_name(run: Run) -> str:
-    """The optimizer, or the method that is one."""
-    return {"lomo": "lomo", "galore": "galore", "apollo": "apollo"}.get(str(run.method), run.optimizer or "adamw")
+        at = Dimensions(batch, int(run.context_len or 1), int(run.new_tokens or 0), window)
+        return Setting(arch, inference_regime(run, arch), at, NONE, copies)
+    at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, window)
+    return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies)
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:
@@ -105,16 +103,17 @@ def program_of(arch: Architecture, regime: Regime) -> Program:
 
 
 @lru_cache(maxsize=512)
-def base_of(arch: Architecture, regime: Regime, optimizer: str, implementation: str | None) -> Base:
+def base_of(arch: Architecture, regime: Regime, optimizer: Choice) -> Base:
     """Weights, states and the size of one copy of the gradients."""
     parts = inventory(arch)
     trained = tuple(trainables(parts, regime))
-    return Base(weights(arch, parts, regime), trained, memory_of(optimizer, implementation, trained), bytes_of(list(trained)))
+    memory = memory_of(optimizer, ordered(parts, regime))
+    return Base(weights(arch, parts, regime), trained, memory, bytes_of(list(trained)))
 
 
 def peak_of(setting: Setting) -> Peak:
     """The timeline of a setting, evaluated."""
-    base = base_of(setting.arch, setting.regime, setting.optimizer, setting.implementation)
+    base = base_of(setting.arch, setting.regime, setting.optimizer)
     program = program_of(setting.arch, setting.regime)
     return _evaluated(setting, base, program)
 
@@ -126,7 +125,7 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
     def live(batch: int, length: int) -> int:
         sized = resized(setting, batch, length)
         if sized.regime not in prepared:
-            base = base_of(setting.arch, sized.regime, setting.optimizer, setting.implementation)
+            base = base_of(setting.arch, sized.regime, setting.optimizer)
             prepared[sized.regime] = base, program_of(setting.arch, sized.regime)
         return _evaluated(sized, *prepared[sized.regime]).live
 
@@ -136,10 +135,10 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
 def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     regime = setting.regime
     walked = walk(program, setting.at)
-    waiting = base.gradient_bytes if regime.accumulates and setting.keeps_gradients else 0
+    waiting = base.gradient_bytes if regime.accumulates else 0
     communication = base.gradient_bytes if setting.copies > 1 and regime.training else 0
     around = base.total + waiting + communication
     phases = {phase: moment.live + around for phase, moment in walked.peaks.items()}
     if regime.training:
-        phases["optimizer_step"] = walked.end + around + base.optimizer.temporaries
+        phases["optimizer_step"] = walked.end + around + base.step_bytes
     return Peak(base, program, walked, phases, waiting, communication)

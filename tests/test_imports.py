@@ -13,7 +13,7 @@ FORBIDDEN = {"estimator": {"bot", "knowledge", "discord"}, "knowledge": {"bot", 
 MAY_IMPORT_DISCORD = {
     "bot/app.py", "bot/components.py", "bot/errors.py", "bot/language.py", "bot/digest.py", "bot/answers/cards.py",
 }  # fmt: skip
-LONGEST_FILE = 300
+LONGEST_FILE = 400
 
 
 def sources(package: str) -> list[Path]:
@@ -70,6 +70,4 @@ def test_files_can_be_read_in_one_sitting() -> None:
         for path in sources(package)
         if (lines := len(path.read_text("utf-8").splitlines())) > LONGEST_FILE
     }
-    assert set(long) <= {"estimator/schema.py"}, (
-        "schema.py is the contract in one piece; no other file may grow so long"
-    )
+    assert not long, "a file is read in one sitting: split it"

@@ -7,6 +7,7 @@ from typing import Any
 from bot.answer import Answer
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
+from bot.intake.names import card_name
 from bot.texts import name_of
 from estimator.schema import Assumption, Block, Estimate
 
@@ -17,11 +18,11 @@ SMALLEST_SHOWN = 5 * 2**20
 ROOM = 0.25
 """A run fits "with room" when this share of the card is left even at the high end."""
 
-WEIGHTY = (
-    "seq_len", "micro_batch", "context_len", "new_tokens", "concurrency", "precision", "framework", "loss", "engine",
-    "gradient_checkpointing", "optimizer", "attention", "adapter.rank", "adapter.targets", "weight_format", "parallel",
-)  # fmt: skip
-"""Assumptions that are told in a short answer; --explain tells all."""
+OURS = ("micro_batch", "seq_len", "context_len", "new_tokens", "concurrency", "adapter.rank")
+"""Assumptions that no framework makes, told together."""
+
+WEIGHTY = ("framework", "engine", "precision", "loss", "gradient_checkpointing", "optimizer", "weight_format")
+"""Further assumptions that are told in a short answer; --explain tells all."""
 
 
 class Describer:
@@ -31,19 +32,14 @@ class Describer:
         self.answer, self.ledger, self.lang = answer, ledger, answer.lang
 
     def model(self, index: int) -> str:
-        """The model's own name; what was typed is added where it names another thing."""
+        """The model's own name; the bare size that it stands in for is added."""
         run = self._run(index)
         typed, hub_id = run.get("model"), run.get("resolved_model")
         if not isinstance(typed, str):
             return "config.json"
-        return quoted(hub_id.split("/")[-1]) if hub_id else quoted(typed)
-
-    def stands_in_for(self, index: int) -> str:
-        """The bare size that the model stands in for, if it does."""
-        typed = self._run(index).get("model")
-        hub_id = self._run(index).get("resolved_model")
-        bare = isinstance(typed, str) and hub_id and typed[:1].isdigit() and typed.strip().lower().endswith(("b", "m"))
-        return quoted(typed) if bare else ""
+        name = quoted(hub_id.split("/")[-1]) if hub_id else quoted(typed)
+        bare = hub_id and typed[:1].isdigit() and typed.strip().lower().endswith(("b", "m"))
+        return name_of(self.lang, "sign", "stand_in").format(model=name, typed=quoted(typed)) if bare else name
 
     def way(self, index: int) -> str:
         """Method and precision, or the task where nothing is trained."""
@@ -74,7 +70,7 @@ class Describer:
     def _card(self, name: str) -> str:
         """The card as named; a bare size is told as a size."""
         size = _SIZE.fullmatch(name.strip())
-        return name_of(self.lang, "sign", "sized_card").format(size=size[1]) if size else quoted(name)
+        return name_of(self.lang, "sign", "sized_card").format(size=size[1]) if size else quoted(card_name(name))
 
     def roomy(self, index: int) -> bool:
         """Whether plenty is left on the card."""
@@ -86,8 +82,15 @@ class Describer:
         """What lives at the peak: item, size, and the reason in figures."""
         blocks = self.answer.estimates[index].per_gpu.at_peak  # type: ignore[union-attr]
         path = f"estimates[{index}].per_gpu.at_peak"
-        shown = [(number, block) for number, block in enumerate(blocks) if everything or block.bytes >= SMALLEST_SHOWN]
-        return [self._block_row(f"{path}[{number}]", block) for number, block in shown]
+        rows = []
+        for number, block in enumerate(blocks):
+            if everything or block.bytes >= SMALLEST_SHOWN:
+                rows.append(self._block_row(f"{path}[{number}]", block))
+            parts = block.parts or [] if everything else []
+            for inner, part in enumerate(parts):
+                _, size, reason = self._block_row(f"{path}[{number}].parts[{inner}]", part)
+                rows.append(["", size, "- " + reason])
+        return rows
 
     def _block_row(self, path: str, block: Block) -> list[str]:
         reason = "why_zh" if self.lang == "zh" and block.why_zh else "why"
@@ -97,15 +100,20 @@ class Describer:
             self.ledger.words(f"{path}.{reason}"),
         ]
 
-    def assumed(self, index: int, fields: Collection[str] = WEIGHTY) -> list[str]:
-        """What was not given, with its source; values of one source share a line."""
-        groups: dict[str, list[str]] = {}
+    def assumed(self, index: int, fields: Collection[str] | None = None) -> list[str]:
+        """What was not given, with its source; what is ours shares the first line."""
+        ours, others = [], []
+        colon = name_of(self.lang, "sign", "colon")
         for number, one in enumerate(self.answer.estimates[index].assumptions):
-            if one.field in fields and one.field in WEIGHTY:
-                path = f"estimates[{index}].assumptions[{number}]"
-                groups.setdefault(self._reason(path, one), []).append(self._value(path, one))
-        comma, colon = name_of(self.lang, "sign", "comma"), name_of(self.lang, "sign", "colon")
-        return [comma.join(values) + (colon + reason if reason else "") for reason, values in groups.items()]
+            path = f"estimates[{index}].assumptions[{number}]"
+            if fields is not None and one.field not in fields:
+                continue
+            if one.field in OURS:
+                ours.append(self._value(path, one))
+            elif one.field in WEIGHTY:
+                others.append(self._value(path, one) + colon + self._reason(path, one))
+        joined = name_of(self.lang, "sign", "comma").join(ours)
+        return [*([name_of(self.lang, "sign", "ours").format(values=joined)] if ours else []), *others]
 
     def _reason(self, path: str, one: Assumption) -> str:
         return self.ledger.words(f"{path}.why_zh" if self.lang == "zh" and one.why_zh else f"{path}.why")
@@ -156,9 +164,17 @@ class Describer:
         ]
 
     def notes(self, index: int) -> list[str]:
-        """What the estimator has to say besides."""
+        """What the estimator has to say besides; that a size stands for a model is said with the model's name."""
         notes = self.answer.estimates[index].notes
-        return [self._reason(f"estimates[{index}].notes[{number}]", one) for number, one in enumerate(notes)]
+        told = [number for number, one in enumerate(notes) if one.field != "model" or not self._is_stand_in(index)]
+        return [self._reason(f"estimates[{index}].notes[{number}]", notes[number]) for number in told]
+
+    def shared_notes(self) -> list[str]:
+        """Notes on any of several runs, each once."""
+        return list(dict.fromkeys(note for index in self._all() for note in self.notes(index)))
+
+    def _is_stand_in(self, index: int) -> bool:
+        return '"' in self.model(index) or "“" in self.model(index)
 
     def label(self, index: int) -> str:
         """What tells this run from the others."""
@@ -193,14 +209,23 @@ class Describer:
     def _comparison_row(self, index: int) -> list[str]:
         found, path = self.answer.estimates[index], f"estimates[{index}]"
         if found.per_gpu is None:
-            return [self.label(index), "-", "-", self.problem(found)]
+            return [self.label(index), "-", "-", problem_in(self.lang, found)]
         device = f"{path}.per_gpu.device_peak"
         return [
             self.label(index),
             self.ledger.gib(f"{path}.per_gpu.allocated_peak"),
             f"{self.ledger.gib(f'{device}.low', '')}-{self.ledger.gib(f'{device}.high')}",
-            name_of(self.lang, "verdict", found.fit.verdict or "none"),
+            name_of(self.lang, "verdict", found.fit.verdict) if found.fit.verdict else self._smallest(index),
         ]
+
+    def last_heading(self, smallest: str) -> str:
+        """The heading of the last column: sizes of cards where none was named, else it speaks for itself."""
+        return smallest if any(self.answer.smallest_card_gb) else ""
+
+    def _smallest(self, index: int) -> str:
+        if not self.answer.smallest_card_gb[index : index + 1] or self.answer.smallest_card_gb[index] is None:
+            return name_of(self.lang, "sign", "none_holds")
+        return self.ledger.count(f"smallest_card_gb[{index}]", "GB") + " GB"
 
     def shared_assumptions(self) -> list[str]:
         """Assumptions that are the same in every run that could be estimated."""
@@ -208,12 +233,6 @@ class Describer:
         kept = [[(one.field, str(one.value)) for one in self.answer.estimates[index].assumptions] for index in answered]
         shared = frozenset(kept[0]).intersection(*kept) if kept else frozenset()
         return self.assumed(answered[0], fields=frozenset(name for name, _ in shared)) if kept else []
-
-    def problem(self, found: Estimate) -> str:
-        """Why there is no estimate."""
-        if found.error is None:
-            return ""
-        return found.error.message_zh if self.lang == "zh" and found.error.message_zh else found.error.message
 
     def _run(self, index: int) -> dict[str, Any]:
         return self.answer.runs[index]
@@ -233,3 +252,10 @@ def _plainly(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)
+
+
+def problem_in(lang: str, found: Estimate) -> str:
+    """Why there is no estimate."""
+    if found.error is None:
+        return ""
+    return quoted(found.error.message_zh if lang == "zh" and found.error.message_zh else found.error.message, 400)

@@ -1,8 +1,11 @@
 """Columns and wrapped lines for texts that mix Chinese and Latin letters."""
 
+import re
 import unicodedata
 
 TEXT_WIDTH = 110
+_PIECES = re.compile(r"[\u3000-\u9fff\uff00-\uffef]|[^\s\u3000-\u9fff\uff00-\uffef]+|\s+")
+_NEVER_FIRST = frozenset("，。；：、）”！？")
 
 
 def width(text: str) -> int:
@@ -17,21 +20,25 @@ def padded(text: str, columns: int, right: bool = False) -> str:
 
 
 def table(rows: list[list[str]], indent: str = "  ", numeric: tuple[int, ...] = (1,)) -> str:
-    """Rows in columns; those listed as ``numeric`` end flush, and nothing trails."""
+    """Rows in columns; those listed as ``numeric`` end flush, and the last one wraps below itself."""
     columns = [max(width(row[index]) for row in rows) for index in range(len(rows[0]))]
+    start = len(indent) + sum(columns[:-1]) + 2 * (len(columns) - 1)
     lines = []
     for row in rows:
-        cells = [padded(cell, columns[index], index in numeric) for index, cell in enumerate(row)]
-        lines.append((indent + "  ".join(cells)).rstrip())
+        cells = [padded(cell, columns[index], index in numeric) for index, cell in enumerate(row[:-1])]
+        last = wrapped(row[-1], " " * start, TEXT_WIDTH - start) if len(columns) > 2 else row[-1]
+        if len(columns) == 2 and 1 in numeric:
+            last = padded(last, columns[1], right=True)
+        lines.append((indent + "  ".join([*cells, last])).rstrip())
     return "\n".join(lines)
 
 
 def wrapped(text: str, indent: str = "  ", columns: int = TEXT_WIDTH) -> str:
-    """The text in lines of at most ``columns``, broken at spaces; later lines are indented."""
+    """The text in lines of at most ``columns``, broken at spaces or between Chinese characters."""
     lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and width(lines[-1]) + 1 + width(word) > columns:
-            lines.append(indent + word)
+    for piece in _PIECES.findall(text):
+        if lines[-1] and width(lines[-1]) + width(piece) > columns and piece not in _NEVER_FIRST:
+            lines.append(piece.lstrip())
         else:
-            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return "\n".join(lines)
+            lines[-1] += piece
+    return ("\n" + indent).join(line.rstrip() for line in lines if line.strip())

@@ -24,4 +24,4 @@ def _quieted(text: str) -> str:
     """Mentions lose their sign, underscores that would slant text go, headings and lists lose their mark."""
     unlinked = _SCHEMES.sub("", text.replace("@", "")).replace("://", " ")
     without_marks = re.sub(r"(?<!\w)_+|_+(?!\w)", "", unlinked)
-    return re.sub(r"^\s*[#>-]+\s*", "", without_marks)
+    return re.sub(r"^\s*(?:[#>]+|-+(?=\s))\s*", "", without_marks)

@@ -1,12 +1,11 @@
 """An Answer becomes its text: one template per kind of reply and language."""
 
 from functools import cache
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bot.answer import Answer
-from bot.answers.describe import Describer
+from bot.answers.describe import Describer, problem_in
 from bot.answers.layout import table, wrapped
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
@@ -50,6 +49,7 @@ def rendered(answer: Answer, unknown: dict[str, str] | None = None, explain: boo
         a=answer,
         n=ledger,
         d=Describer(answer, ledger),
+        problem=problem_in(answer.lang, answer.estimates[0]) if answer.estimates else "",
         sentences=_sentences(answer, unknown or {}),
         examples=texts(answer.lang)["help"]["examples"],
     )
@@ -59,14 +59,11 @@ def rendered(answer: Answer, unknown: dict[str, str] | None = None, explain: boo
 def _sentences(answer: Answer, unknown: dict[str, str]) -> list[str]:
     """What to ask back: one sentence for each value that is wrong, unknown or missing."""
     said = [say(answer.lang, f"invalid.{name}") for name in answer.invalid]
-    said += [_unknown(answer.lang, name, value) for name, value in unknown.items()]
+    said += list(dict.fromkeys(problem_in(answer.lang, found) for found in answer.estimates if found.error))
+    said += [
+        say(answer.lang, "unknown.other", value=quoted(value, MOST_QUOTED), field=name_of(answer.lang, "field", name))
+        for name, value in unknown.items()
+    ]
     if not said:
         said = [say(answer.lang, f"missing.{name}") for name in ("samples", "model") if name in answer.missing][:1]
     return said
-
-
-def _unknown(lang: str, name: str, value: str) -> str:
-    values: dict[str, Any] = {"value": quoted(value, MOST_QUOTED), "hint": ""}
-    if name in ("model", "gpu"):
-        return say(lang, f"unknown.{name}", **values)
-    return say(lang, "unknown.other", **values, field=name_of(lang, "field", name))

@@ -42,7 +42,8 @@ def command(text: tuple[str, ...], lang: str | None, as_json: bool, as_lines: bo
 def is_wrong(answer: Answer) -> bool:
     """Whether the question holds a value that is impossible or unknown, or nothing of it could be estimated."""
     failed = bool(answer.estimates) and all(one.error for one in answer.estimates)
-    return bool(answer.invalid) or failed
+    unknown = answer.reply == "clarify" and not answer.missing
+    return unknown or bool(answer.invalid) or failed
 
 
 def _of_line(fields: dict[str, Any], lang: str | None) -> Answer:

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from bot.answers.quote import quoted
-from bot.texts import say
+from bot.texts import name_of, say
 from estimator.errors import EstimatorError
 from estimator.schema import Problem, Run
 
@@ -33,9 +33,9 @@ def message_of(problem: Problem, lang: str) -> str:
 
 def hint(lang: str, name: str, known: list[str]) -> str:
     """The nearest known names, as the end of a sentence; empty when none is near."""
-    from rapidfuzz import process  # only wrong input needs it
+    from rapidfuzz import fuzz, process  # only wrong input needs it
 
-    near = [one for one, *_ in process.extract(name, known, limit=2, score_cutoff=65)]
+    near = [one for one, *_ in process.extract(name, known, scorer=fuzz.ratio, limit=1, score_cutoff=65)]
     return say(lang, "unknown.hint", names=", ".join(near)) if near else ""
 
 
@@ -44,7 +44,7 @@ def _most_telling(error: ValidationError) -> dict[str, Any]:
     errors: list[dict[str, Any]] = error.errors(include_url=False, include_input=True)  # type: ignore[assignment]
     unknown = [one for one in errors if one["type"] == "extra_forbidden"]
     ranged = [one for one in errors if one["type"] in RULES]
-    return (unknown or ranged or errors)[0]
+    return (unknown or ranged or sorted(errors, key=lambda one: -len(one["loc"])))[0]
 
 
 def _path(error: dict[str, Any]) -> str:
@@ -97,4 +97,4 @@ def _detail(lang: str, error: dict[str, Any]) -> str:
         return say(lang, "detail.range", rule=f"{sign} {context[key]:,}")
     if kind == "literal_error":
         return say(lang, "detail.choice", choices=context["expected"].replace("'", "").replace(" or ", ", "))
-    return say(lang, "detail.kind", kind=kind.split("_")[0])
+    return say(lang, "detail.kind", kind=name_of(lang, "kind", kind.split("_")[0]))

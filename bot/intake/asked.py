@@ -64,13 +64,11 @@ def read_questions(sheet: Sheet) -> None:
     for index in sheet.free_starts():
         if word := sheet.phrase(index, "question"):
             sheet.questions.add(word.value)
-        cue = sheet.phrase(index, "cue")
-        sheet.against = sheet.against or (cue is not None and cue.value == "against")
+        sheet.against = sheet.against or sheet.phrase(index, "against") is not None
 
 
 def _question(sheet: Sheet, cues: set[str]) -> str | None:
-    if not _alternatives(sheet):
-        cues = cues - {"compare"}
+    cues = cues | {"compare"} if _alternatives(sheet) else cues - {"compare"}
     if "need_memory" in cues and "fit" in cues and sheet.values("hardware"):
         cues = cues - {"need_memory"}
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):

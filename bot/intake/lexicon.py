@@ -28,39 +28,46 @@ class _Entry:
 
 
 class Lexicon:
-    """Phrases by their first piece, longest first."""
+    """Phrases by their first piece, longest first; a phrase is cut into pieces when a message first may hold it."""
 
     def __init__(self, sections: dict[str, dict[str, list[str]]]) -> None:
-        self.sections = sections
+        self._by_initial: dict[str, list[tuple[str, str, str]]] = {}
         self._by_first: dict[str, list[_Entry]] = {}
         for section, values in sections.items():
             for value, phrases in values.items():
                 for phrase in phrases:
-                    self._add(phrase, section, value)
-        for entries in self._by_first.values():
-            entries.sort(key=lambda entry: -len(entry.pieces))
+                    self._by_initial.setdefault(phrase[0].lower(), []).append((phrase.lower(), section, value))
 
-    def _add(self, phrase: str, section: str, value: str) -> None:
-        pieces = tuple(token.text for token in tokenize(phrase) if token.text not in SKIPPED)
-        self._by_first.setdefault(pieces[0], []).append(_Entry(pieces, section, value))
+    def _beginning_with(self, first: str) -> list[_Entry]:
+        """The phrases whose first piece is ``first``."""
+        if first in self._by_first:
+            return self._by_first[first]
+        near = (one for one in self._by_initial.get(first[0], ()) if one[0].startswith(first))
+        entries = [_Entry(_pieces(phrase), section, value) for phrase, section, value in near]
+        found = sorted((entry for entry in entries if entry.pieces[0] == first), key=lambda entry: -len(entry.pieces))
+        if found:  # words that begin no phrase are without number, and are not kept
+            self._by_first[first] = found
+        return found
 
     def at(self, tokens: list[Token], start: int, *sections: str) -> Word | None:
         """The longest phrase of these sections (all when none is named) that begins at token ``start``."""
-        for entry in self._by_first.get(tokens[start].text, ()):
+        for entry in self._beginning_with(tokens[start].text):
             if not sections or entry.section in sections:
                 end = _end_of(entry.pieces, tokens, start)
                 if end:
                     return Word(entry.section, entry.value, start, end)
         return None
 
-    def phrases(self, *sections: str) -> dict[str, tuple[str, str]]:
+    def words(self, *sections: str) -> dict[str, tuple[str, str]]:
         """Every one-word phrase of these sections with its section and value: what a typo may have meant."""
+        known = (one for group in self._by_initial.values() for one in group)
         return {
-            entry.pieces[0]: (entry.section, entry.value)
-            for entries in self._by_first.values()
-            for entry in entries
-            if len(entry.pieces) == 1 and entry.section in sections
+            phrase: (section, value) for phrase, section, value in known if section in sections and phrase.isalpha()
         }
+
+
+def _pieces(phrase: str) -> tuple[str, ...]:
+    return tuple(token.text for token in tokenize(phrase) if token.text not in SKIPPED)
 
 
 def _end_of(pieces: tuple[str, ...], tokens: list[Token], start: int) -> int:

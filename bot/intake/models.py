@@ -4,9 +4,11 @@ from bot.intake import quantities
 from bot.intake.keyed import LIMITS
 from bot.intake.names import KnownModel, model_meant, model_named
 from bot.intake.sheet import Sheet
+from estimator.catalogue import model_names
 
 LONGEST_NAME = 16
 SHORTEST_MISSPELLED = 4
+MOST_MEMBERS = 40
 INSIDE_NAMES = frozenset("-_/.:+")
 EVERYDAY_WORDS = frozenset(
     {
@@ -181,7 +183,14 @@ def _of_family(name: str, size: float, text: str) -> str | None:
         known = model_named(candidate)
         if known and not known.size and _is_near(known, size):
             return candidate
-    return None
+    return _listed_member(stem, size)
+
+
+def _listed_member(stem: str, size: float) -> str | None:
+    """The first model of the catalogue whose name begins with the family's and that has about that size."""
+    ids = model_names(stem, MOST_MEMBERS) if len(stem) >= SHORTEST_MISSPELLED else []
+    known = ((name, model_named(name)) for name in ids if name.split("/")[-1].lower().startswith(stem))
+    return next((name.split("/")[-1] for name, member in known if member and _is_near(member, size)), None)
 
 
 def _stem(name: str) -> str:

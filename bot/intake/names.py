@@ -77,3 +77,11 @@ def card_named(text: str) -> KnownCard | None:
         memory = None
     consumer, sizes = known
     return KnownCard(memory, len(sizes) > 1 and not consumer)
+
+
+def card_name(text: str) -> str:
+    """The catalogue's name of a card; the text itself when it is none."""
+    try:
+        return find_gpu(text).name
+    except EstimatorError:
+        return text

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bot.intake.hardware import Hardware
 from bot.intake.lexicon import Word, lexicon
 from bot.intake.sheet import Sheet
 
@@ -45,6 +46,16 @@ def _line_end(sheet: Sheet, start: int, end: int) -> int:
         if "\n" in sheet.text[sheet.tokens[index - 1].end : sheet.tokens[index].start]:
             return index
     return end
+
+
+def read_unknown_names(sheet: Sheet) -> None:
+    """A model or card that an option names and nobody knows: the estimator says what is near."""
+    for option in unread_options(sheet):
+        if option.field == "model":
+            sheet.read("model", option.value, option.start, option.end, "the value of the option")
+        elif option.field == "gpu":
+            named = Hardware(gpu=option.value)
+            sheet.read("hardware", named, option.start, option.end, "the value of the option")
 
 
 def unread_options(sheet: Sheet) -> list[Option]:

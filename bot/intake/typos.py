@@ -12,7 +12,7 @@ def read_typos(sheet: Sheet) -> None:
     words = [index for index in sheet.free_starts() if _may_be_typo(sheet, index)]
     if not words:
         return
-    known = {word: entry for word, entry in lexicon().phrases(*CORRECTED).items() if len(word) >= SHORTEST}
+    known = {word: entry for word, entry in lexicon().words(*CORRECTED).items() if len(word) >= SHORTEST}
     for index in words:
         meant = _one_slip_away(sheet.tokens[index].text, known)
         if meant:

@@ -8,7 +8,7 @@ from bot.intake.fields import read_bare_lengths, read_fields, read_other_memory,
 from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
 from bot.intake.models import read_models
-from bot.intake.options import unread_options
+from bot.intake.options import read_unknown_names, unread_options
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.sheet import Reading, Sheet
 from bot.intake.typos import read_typos
@@ -55,11 +55,12 @@ def read_sheet(text: str) -> Sheet:
     read_other_memory(sheet)
     read_tools(sheet)
     read_models(sheet)
-    read_hardware(sheet)
     read_questions(sheet)
+    read_hardware(sheet)
     read_fields(sheet)
     read_typos(sheet)
     read_bare_lengths(sheet)
+    read_unknown_names(sheet)
     return sheet
 
 
@@ -83,7 +84,8 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
     missing += lacking
     if question in ("time", "cost") and not any(sheet.values(name) for name in AMOUNTS):
         missing.append("samples")
-    stuck = sheet.invalid or "samples" in missing or not all(run.get("model") for run in runs)
+    unknown = _unknown_values(sheet)
+    stuck = sheet.invalid or unknown or "samples" in missing or not all(run.get("model") for run in runs)
     return Question(
         reply="clarify" if stuck else "answer",
         question=question,
@@ -91,9 +93,16 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
         runs=[with_facts(run) for run in (spoken if stuck else runs)],
         missing=missing,
         invalid=list(dict.fromkeys(sheet.invalid)),
-        unknown={option.field: option.value for option in unread_options(sheet)},
+        unknown=unknown,
         readings=sheet.readings,
     )
+
+
+def _unknown_values(sheet: Sheet) -> dict[str, str]:
+    """Options of a slash command whose value nothing was understood of; in prose a colon is only a colon."""
+    if not sheet.text.lstrip().startswith("/"):
+        return {}
+    return {option.field: option.value for option in unread_options(sheet)}
 
 
 def _with_stand_ins(spoken: list[Fields], question: str) -> list[Fields]:

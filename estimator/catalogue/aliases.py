@@ -8,8 +8,8 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 
-from estimator.catalogue.families import read_text
 from estimator.catalogue.names import squeezed
+from estimator.datafiles import read_text
 
 FAMILY_REASONS = ("family", "newest", "company", "product", "smaller of the two")
 """Reasons of nicknames that chose among several models."""

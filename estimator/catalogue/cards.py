@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from estimator.catalogue.families import read_text
+from estimator.datafiles import read_text
 
 GIB = 2**30
 OLDEST_CAPABILITY = 7.0
@@ -14,8 +14,11 @@ OLDEST_CAPABILITY = 7.0
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A GPU of the table. Memory in GiB as torch sees it, from the lowest to the highest value met; ``nominal`` is
-    the sizes in GB it is sold with. Flags are yes, no, partial, triton-only or own-kernel."""
+    """A GPU of the table.
+
+    Memory in GiB as torch sees it, from the lowest to the highest value met; ``nominal`` lists the sizes in GB it is
+    sold with. Flags are yes, no, partial, triton-only or own-kernel.
+    """
 
     name: str
     aliases: tuple[str, ...]
@@ -78,7 +81,7 @@ def _speaks_for_class(card: Card) -> bool:
 
 @cache
 def class_totals(nominal: int) -> tuple[float, float] | None:
-    """The smallest and the largest real total, in GiB, of NVIDIA cards sold with ``nominal`` GB; None if there are none."""
+    """The smallest and the largest real total, in GiB, of NVIDIA cards sold with ``nominal`` GB."""
     totals = list(_totals(nominal))
     return (min(low for low, _high in totals), max(high for _low, high in totals)) if totals else None
 

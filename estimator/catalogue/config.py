@@ -3,8 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from estimator.architecture import Architecture, Experts, LatentAttention, LinearAttention, StateSpace
-from estimator.catalogue import families
+from estimator import families
+from estimator.architecture import Architecture
+from estimator.catalogue.config_blocks import experts, latent, linear, state_space
+from estimator.catalogue.config_facts import rotary_fraction, stated_facts
 from estimator.catalogue.config_reader import ConfigReader, missing, whole
 from estimator.catalogue.patterns import attention_types, mlp_types
 from estimator.errors import EstimatorError
@@ -46,7 +48,7 @@ def text_part(config: Row) -> tuple[Row, str]:
 
 def _inner(inner: Row, config: Row, outer_type: str) -> tuple[Row, str]:
     model_type = str(inner.get("model_type") or families.text_type(outer_type))
-    shared = {key: config[key] for key in ("tie_word_embeddings", "architectures") if key in config}
+    shared: Row = {key: config[key] for key in ("tie_word_embeddings", "architectures") if key in config}
     return {**shared, **inner}, families.text_type(model_type)
 
 
@@ -75,7 +77,7 @@ def unknown_type(model_type: str) -> EstimatorError:
 def malformed(model_type: str) -> EstimatorError:
     """The refusal for a config whose values are of the wrong kind."""
     return EstimatorError(
-        f"the config of model_type {model_type[:60]!r} has a value of the wrong kind; paste the model's own config.json",
+        f"the config of model_type {model_type[:60]!r} has a value of the wrong kind; paste its own config.json",
         f"model_type {model_type[:60]!r} 的配置中有类型错误的值;请粘贴模型自带的 config.json",
         field="model",
     )
@@ -109,15 +111,24 @@ def _architecture(reader: ConfigReader, family: Row) -> Architecture:
         dropout=reader.number("dropout"),
         attention_dropout=reader.number("attention_dropout"),
         embedding_dropout=reader.number("embedding_dropout"),
-        experts=_experts(reader, family) if "moe" in mlps else None,
-        latent=_latent(reader) if family["attention"] == "latent" else None,
-        linear=_linear(reader, family, heads, hidden) if "linear" in kinds else None,
-        ssm=_state_space(reader, family, hidden) if {"ssm", "hybrid"} & set(kinds) else None,
+        experts=experts(reader, family) if "moe" in mlps else None,
+        latent=latent(reader) if family["attention"] == "latent" else None,
+        linear=linear(reader, family, heads, hidden) if "linear" in kinds else None,
+        ssm=state_space(reader, family, hidden) if {"ssm", "hybrid"} & set(kinds) else None,
         **_typed(facts),
     )
 
 
-BOOLEANS = ("qk_norm", "qk_norm_full", "qkv_bias", "out_bias", "mlp_bias", "parallel_residual", "norm_first", "router_buffer")
+BOOLEANS = (
+    "qk_norm",
+    "qk_norm_full",
+    "qkv_bias",
+    "out_bias",
+    "mlp_bias",
+    "parallel_residual",
+    "norm_first",
+    "router_buffer",
+)
 
 
 def _typed(facts: Row) -> Row:
@@ -134,37 +145,14 @@ def _extras(reader: ConfigReader, family: Row) -> Row:
         "embedding_dim": reader.optional("word_embed_proj_dim"),
         "logit_softcap": reader.get("final_logit_softcapping"),
         "attention_softcap": reader.get("attn_logit_softcapping"),
-        "rotary_fraction": _rotary_fraction(reader),
+        "rotary_fraction": rotary_fraction(reader),
         "default_dtype": _dtype(reader.given("dtype")),
         "head_kind": _head_kind(reader, family),
         "type_vocab": reader.optional("type_vocab_size") or 0,
         "decoder_layers": reader.optional("num_decoder_layers") or 0,
         "relative_buckets": reader.optional("relative_attention_num_buckets") or 0,
-        "extra": dims + _stated_facts(reader),
+        "extra": dims + stated_facts(reader),
     }
-
-
-def _rotary_fraction(reader: ConfigReader) -> float:
-    """The part of each head that rotary positions turn; GPT-J states its width in elements."""
-    nested = reader.given("rope_parameters")
-    stated = nested.get("partial_rotary_factor") if isinstance(nested, dict) else None
-    turned = reader.optional("rotary_dim")
-    if turned:
-        heads = max(reader.count("num_attention_heads"), 1)
-        return turned / (reader.optional("head_dim") or reader.count("hidden_size") // heads)
-    return float(stated or reader.get("rotary_pct") or reader.get("partial_rotary_factor") or 1.0)
-
-
-FACTS = (
-    "norm_topk_prob", "topk_method", "n_group", "topk_group", "rope_interleave", "moe_renormalize", "scoring_func",
-    "output_router_logits", "clip_qkv", "use_mamba_kernels", "chunk_size", "mamba_chunk_size", "attn_output_gate",
-)  # fmt: skip
-"""Config keys that only one family's step reads; its own code holds the class default."""
-
-
-def _stated_facts(reader: ConfigReader) -> tuple[tuple[str, Any], ...]:
-    found = ((name, reader.given(name)) for name in FACTS)
-    return tuple((name, value) for name, value in found if isinstance(value, bool | int | float | str))
 
 
 def _dtype(stated: Any) -> str | None:
@@ -197,7 +185,8 @@ def _head_shapes(reader: ConfigReader, family: Row, heads: int, hidden: int) -> 
     """Key/value heads and head width; Gemma 4's full layers have their own, the plain keys are the windowed ones'."""
     kv_heads, head_dim = _kv_heads(reader, family, heads), reader.optional("head_dim") or hidden // max(heads, 1)
     if not family.get("global_heads"):
-        return {"kv_heads": kv_heads, "head_dim": head_dim}
+        windowed = reader.optional("swa_num_key_value_heads") or kv_heads * family.get("sliding_kv_factor", 1)
+        return {"kv_heads": kv_heads, "head_dim": head_dim, "sliding_kv_heads": windowed}
     return {
         "kv_heads": reader.optional("num_global_key_value_heads") or kv_heads,
         "head_dim": reader.optional("global_head_dim") or 512,
@@ -232,63 +221,3 @@ def _lfm2_width(reader: ConfigReader, width: int) -> int:
     scaled = int(float(reader.get("block_ffn_dim_multiplier") or 1.0) * int(2 * width / 3))
     multiple = whole("block_multiple_of", reader.get("block_multiple_of") or 1)
     return -(-scaled // multiple) * multiple
-
-
-def _experts(reader: ConfigReader, family: Row) -> Experts:
-    width = reader.optional("moe_intermediate_size") or reader.count("intermediate_size")
-    shared = reader.optional("shared_expert_intermediate_size")
-    if shared is None:
-        shared = (reader.optional("num_shared_experts") or 0) * width
-    return Experts(
-        experts=reader.count("num_experts"),
-        per_token=reader.count("num_experts_per_tok"),
-        width=width,
-        shared_width=width if family.get("shared_is_width") else shared,
-        shared_gate=bool(family.get("shared_gate")),
-        dense_first_layers=reader.optional("first_k_dense_replace") or 0,
-        latent=(reader.optional(family["latent_experts"]) or 0) if "latent_experts" in family else 0,
-    )
-
-
-def _latent(reader: ConfigReader) -> LatentAttention:
-    return LatentAttention(
-        q_rank=reader.optional("q_lora_rank"),
-        kv_rank=reader.count("kv_lora_rank"),
-        nope_dim=reader.count("qk_nope_head_dim"),
-        rope_dim=reader.count("qk_rope_head_dim"),
-        value_dim=reader.count("v_head_dim"),
-    )
-
-
-def _linear(reader: ConfigReader, family: Row, heads: int, hidden: int) -> LinearAttention:
-    if family.get("linear") == "heads":
-        head_dim = reader.optional("head_dim") or hidden // max(heads, 1)
-        return LinearAttention(heads, heads, head_dim, head_dim, conv_kernel=0)
-    key_heads = reader.optional("linear_num_key_heads") or heads
-    key_dim = reader.optional("linear_key_head_dim") or int(0.75 * hidden / max(key_heads, 1))
-    return LinearAttention(
-        key_heads=key_heads,
-        value_heads=reader.optional("linear_num_value_heads") or heads,
-        key_dim=key_dim,
-        value_dim=reader.optional("linear_value_head_dim") or 2 * key_dim,
-        conv_kernel=reader.count("linear_conv_kernel_dim", 4),
-    )
-
-
-def _state_space(reader: ConfigReader, family: Row, hidden: int) -> StateSpace:
-    expand = reader.get("mamba_expand") or 2
-    stated = reader.optional("mamba_d_ssm")
-    heads = reader.optional("mamba_n_heads") or 0
-    head_dim = whole("mamba_d_head", reader.get("mamba_d_head")) if isinstance(reader.get("mamba_d_head"), int) else 0
-    inner = stated or (heads * head_dim if heads and head_dim else int(expand * hidden))
-    rank = reader.get("mamba_dt_rank")
-    return StateSpace(
-        version=family["ssm"],
-        inner=inner,
-        state=reader.count("mamba_d_state", 16),
-        conv_kernel=reader.count("mamba_d_conv", 4),
-        heads=heads,
-        groups=reader.optional("mamba_n_groups") or 1,
-        dt_rank=rank if isinstance(rank, int) and rank else -(-hidden // 16),
-        head_dim=head_dim or (inner // heads if heads else 0),
-    )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from estimator.catalogue import families
+from estimator import families
 from estimator.errors import EstimatorError
 
 

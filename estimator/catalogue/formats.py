@@ -190,8 +190,10 @@ def _tensor_bytes(form: WeightFormat, shape: tuple[int, ...]) -> int:
 
 
 def _bitsandbytes_bytes(name: str, numel: int, rows: int) -> int:
-    """nf4/fp4: packed pairs and an fp32 absmax per 64 weights, itself 8-bit in blocks of 256 with double
-    quantisation; int8: a byte a weight and an fp32 scale a row (bitsandbytes 0.50.2)."""
+    """Pairs packed into bytes with scales, or a byte a weight and an fp32 scale a row (bitsandbytes 0.50.2).
+
+    The 4-bit scale is an fp32 absmax per 64 weights; double quantisation stores it in 8 bits, in blocks of 256.
+    """
     if name == "int8":
         return numel + 4 * rows
     scales = ceil(numel / 64)
@@ -233,7 +235,9 @@ def stated_format(config: dict[str, Any]) -> str | None:
         return f"{method}-{bits}bit-g{group}" if group > 0 else f"{method}-{bits}bit-g128"
     if method.startswith("bitsandbytes"):
         return _bitsandbytes_format(stated)
-    return {"fp8": "fp8", "fbgemm-fp8": "fp8", "mxfp4": "mxfp4", "modelopt": "fp8", "compressed-tensors": "fp8"}.get(method)
+    return {"fp8": "fp8", "fbgemm-fp8": "fp8", "mxfp4": "mxfp4", "modelopt": "fp8", "compressed-tensors": "fp8"}.get(
+        method
+    )
 
 
 def _bitsandbytes_format(stated: dict[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """GGUF files tensor by tensor: which type llama.cpp's quantiser gives each, and the bytes that makes.
 
 ``gguf_mixes.csv`` holds the quantiser's rules (llama.cpp src/llama-quant.cpp, llama_tensor_get_type, as shipped in
-llama-cpp-python 0.3.36), first match first, IQ3_XXS as made with an importance matrix; ``gguf_blocks.csv`` the block sizes
-(gguf-py constants, GGML_QUANT_SIZES) and the type taken when a row does not divide into blocks. Uploads with their
-own recipes cannot be derived from the type in their name.
+llama-cpp-python 0.3.36), first match first, IQ3_XXS as made with an importance matrix; ``gguf_blocks.csv`` the block
+sizes (gguf-py constants, GGML_QUANT_SIZES) and the type taken when a row does not divide into blocks. Uploads with
+their own recipes cannot be derived from the type in their name.
 """
 
 import csv
@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from math import prod
 
 from estimator.architecture import Architecture, Weight
-from estimator.catalogue.families import read_text
+from estimator.datafiles import read_text
 from estimator.inventory import inventory
 
 TENSORS = {

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from estimator.catalogue.cards import GIB, Card, cards, class_totals, smallest_share
-from estimator.catalogue.families import read_text
+from estimator.catalogue.gpu_notes import age_said, sizes_said, vendor_said
 from estimator.catalogue.gpu_text import Asked, asked, core, folded
+from estimator.datafiles import read_text
 from estimator.errors import EstimatorError
 
 UNIFIED_SHARE = 0.75
@@ -19,8 +20,11 @@ UNIFIED_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class GpuMatch:
-    """A card and what it can do. ``usable_low``/``usable_high`` are bytes as torch sees the whole card; a range where
-    several values were met. ``kind`` is consumer, laptop, workstation, datacenter, unified, npu, mig or class."""
+    """A card and what it can do.
+
+    ``usable_low``/``usable_high`` are bytes as torch sees the whole card, a range where several values were met.
+    ``kind`` is consumer, laptop, workstation, datacenter, unified, npu, mig or class (only a size was given).
+    """
 
     name: str
     vendor: str
@@ -78,7 +82,7 @@ def _size_class(nominal: float) -> GpuMatch:
         fp8=False,
         flash_attn2=True,
         flash_attn3=False,
-        note=f"cards sold as {nominal:g} GB really have {low:.2f} GiB or more; taken as one with bf16 (Ampere or newer)",
+        note=f"cards sold as {nominal:g} GB really have {low:.2f} GiB or more; taken as Ampere or newer (bf16)",
         note_zh=f"{nominal:g} GB 显卡实际约有 {low:.2f} GiB 以上;按支持 bf16 的显卡(Ampere 及以后)计算",
     )
 
@@ -118,8 +122,12 @@ def _named(wanted: Asked, text: str) -> GpuMatch:
         raise _not_computed(card)
     if wanted.slice:
         return _slice(card, wanted.slice, wanted)
-    match = _described(card, options if wanted.memory is None else ())
-    return match if fitting or wanted.memory is None else _other_size(match, wanted.memory)
+    if wanted.memory is None:
+        return _described(card, options)
+    match = _described(card, ())
+    if not fitting:
+        return _other_size(match, wanted.memory)
+    return match if wanted.memory in card.nominal else _rounded(match, wanted.memory)
 
 
 def _options(wanted: Asked) -> tuple[Card, ...]:
@@ -150,15 +158,15 @@ def _of_form(options: tuple[Card, ...], form: str) -> tuple[Card, ...]:
 
 def _described(card: Card, options: tuple[Card, ...]) -> GpuMatch:
     """The card as a match, with what must be said about it: other sizes of the same name, vendor, age."""
-    assert card.low is not None and card.high is not None
+    low, high = card.low or 0.0, card.high or 0.0
     halves = 2 if card.name.startswith("MI250") else 1
     match = GpuMatch(
         name=card.name,
         vendor=card.vendor,
         arch=card.arch,
         compute_capability=card.compute_capability,
-        usable_low=round(card.low * GIB / halves),
-        usable_high=round(card.high * GIB / halves),
+        usable_low=round(low * GIB / halves),
+        usable_high=round(high * GIB / halves),
         nominal_gb=card.nominal[0] / halves,
         kind=card.kind,
         bf16=card.bf16 == "yes",
@@ -166,7 +174,7 @@ def _described(card: Card, options: tuple[Card, ...]) -> GpuMatch:
         flash_attn2=card.flash2 == "yes",
         flash_attn3=card.flash3 == "yes",
     )
-    said = [*_sizes_said(card, options), *_vendor_said(card), *_age_said(card)]
+    said = [*sizes_said(card, options), *vendor_said(card), *age_said(card)]
     return replace(
         match,
         candidates=tuple(dict.fromkeys(option.name for option in options)) if len(options) > 1 else (),
@@ -175,81 +183,31 @@ def _described(card: Card, options: tuple[Card, ...]) -> GpuMatch:
     )
 
 
-Said = list[tuple[str, str]]
+def _rounded(match: GpuMatch, memory: int) -> GpuMatch:
+    """A size that is another rounding of the one the card is sold with."""
+    return _noted(
+        match,
+        f"took {match.name} for {memory} GB",
+        f"{memory} GB 按 {match.name} 计算",
+    )
 
 
-def _sizes_said(card: Card, options: tuple[Card, ...]) -> Said:
-    sold = sorted({size for option in options for size in option.nominal})
-    if len(sold) < 2:
-        return []
-    listed = ", ".join(str(size) for size in sold)
-    return [
-        (
-            f"cards of this name have {listed} GB; took {card.name}, say the size if it is another",
-            f"同名显卡有 {listed} GB 几种,取 {card.name};如不同请注明显存",
-        )
-    ]
-
-
-def _vendor_said(card: Card) -> Said:
-    if card.name.startswith("MI250"):
-        return [
-            (
-                "one MI250 is two devices of 64 GB each to the software; the figures are for one of them",
-                "一张 MI250 在软件中是两个 64 GB 设备,数字按其中一个计算",
-            )
-        ]
-    return {
-        "AMD": [
-            (
-                "AMD: sizes hold under ROCm, but allocator overheads differ and bitsandbytes or FlashAttention need their ROCm builds",
-                "AMD:ROCm 下大小基本相同,但分配器开销不同,bitsandbytes 与 FlashAttention 需用 ROCm 版本",
-            )
-        ],
-        "Huawei": [
-            (
-                "Ascend: tensor sizes hold under torch_npu, but its allocator, kernels and quantisation support differ",
-                "昇腾:torch_npu 下张量大小相同,但分配器、算子与量化支持不同",
-            )
-        ],
-        "Intel": [
-            (
-                "Intel: tensor sizes hold under torch.xpu, but its kernels and allocator differ",
-                "Intel:torch.xpu 下张量大小相同,但算子与分配器不同",
-            )
-        ],
-    }.get(card.vendor, _shared_said(card))
-
-
-def _shared_said(card: Card) -> Said:
-    if card.kind != "unified":
-        return []
-    return [("memory is shared with the processor and what else runs", "显存与处理器及其他程序共用内存")]
-
-
-def _age_said(card: Card) -> Said:
-    if card.vendor != "NVIDIA" or card.bf16 == "yes":
-        return []
-    return [
-        (
-            f"{card.name} ({card.arch}) has no bf16; use fp16",
-            f"{card.name}({card.arch})不支持 bf16,请用 fp16",
-        )
-    ]
+def _noted(match: GpuMatch, note: str, note_zh: str) -> GpuMatch:
+    return replace(
+        match,
+        note="; ".join(filter(None, (note, match.note))),
+        note_zh=";".join(filter(None, (note_zh, match.note_zh))),
+    )
 
 
 def _other_size(match: GpuMatch, memory: int) -> GpuMatch:
     """A card with more or less memory than it is sold with (modded boards, rarer versions)."""
     low, high = _class_memory(float(memory))
-    note = f"{match.name} is not known with {memory} GB; took the memory as stated"
-    note_zh = f"未收录 {memory} GB 的 {match.name},显存按所写计算"
-    return replace(
-        match,
-        usable_low=round(low * GIB),
-        usable_high=round(high * GIB),
-        nominal_gb=float(memory),
-        note="; ".join(filter(None, (note, match.note))),
-        note_zh=";".join(filter(None, (note_zh, match.note_zh))),
+    sized = replace(match, usable_low=round(low * GIB), usable_high=round(high * GIB), nominal_gb=float(memory))
+    return _noted(
+        sized,
+        f"{match.name} is not known with {memory} GB; took the memory as stated",
+        f"未收录 {memory} GB 的 {match.name},显存按所写计算",
     )
 
 
@@ -300,7 +258,8 @@ def _unified(card: Card, wanted: Asked) -> GpuMatch:
         flash_attn3=False,
         note="Apple: memory is shared with the system, of which Metal uses about 75 %; CUDA-only parts "
         "(bitsandbytes, FlashAttention, fused optimizers) are missing, so read training figures as a guide",
-        note_zh="Apple:与系统共用内存,Metal 约可用 75 %;没有 CUDA 专用部件(bitsandbytes、FlashAttention 等),训练数字仅供参考",
+        note_zh="Apple:与系统共用内存,Metal 约可用 75 %;没有 CUDA 专用部件(bitsandbytes、FlashAttention 等),"
+        "训练数字仅供参考",
     )
 
 
@@ -308,7 +267,8 @@ def _not_computed(card: Card) -> EstimatorError:
     return _problem(
         f"{card.name} ({card.vendor}) is not computed here: its real memory and allocator are not known; "
         "name a CUDA, ROCm, Apple or Ascend card, or give a size",
-        f"暂不支持 {card.name}({card.vendor}):其实际可用显存与分配器未知;请给出 CUDA、ROCm、Apple 或昇腾设备,或直接给出显存大小",
+        f"暂不支持 {card.name}({card.vendor}):其实际可用显存与分配器未知;"
+        "请给出 CUDA、ROCm、Apple 或昇腾设备,或直接给出显存大小",
     )
 
 

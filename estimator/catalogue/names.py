@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
-from estimator.catalogue.families import read_text
+from estimator.datafiles import read_text
 
 MAX_NAME = 200
 """Characters; the longest hub id in the tables has 74."""
@@ -16,8 +16,12 @@ SIZE_TOKEN = re.compile(r"(?<![a-z0-9.])(?:(?:\d+x)?\d+(?:\.\d+)?b|\d{2,4}m)(?![
 VARIANTS = ("instruct", "chat", "it", "base", "hf", "pt", "sft", "dpo", "rl", "thinking", "preview", "text")
 """Words that name a further training of a model, not another architecture."""
 VISION = re.compile(r"vl(?![a-z])|vision|omni|audio|\dv(?!\d)")
-GGUF_TYPE = re.compile(r"(?:^|[-_.:@/ ])((?:ud-)?(?:i?q\d(?:_[a-z0-9]{1,4}){0,2}|tq[12]_0|bf16|f16|f32)(?:_xl)?)(?:\.gguf)?$")
-BPW = re.compile(r"[-_.:@ ](exl[23])[-_.:@ ]?(?:(\d+(?:\.\d+)?)\s*bpw)?$|[-_.:@ ](\d+(?:\.\d+)?)\s*bpw(?:[-_.](exl[23]))?$")
+GGUF_TYPE = re.compile(
+    r"(?:^|[-_.:@/ ])((?:ud-)?(?:i?q\d(?:_[a-z0-9]{1,4}){0,2}|tq[12]_0|bf16|f16|f32)(?:_xl)?)(?:\.gguf)?$"
+)
+BPW = re.compile(
+    r"[-_.:@ ](exl[23])[-_.:@ ]?(?:(\d+(?:\.\d+)?)\s*bpw)?$|[-_.:@ ](\d+(?:\.\d+)?)\s*bpw(?:[-_.](exl[23]))?$"
+)
 PLAIN = re.compile(r"[-_.:@ ](?:bf16|fp16|f16|fp32|safetensors|hf|dequantized)$")
 
 

@@ -96,7 +96,8 @@ def _period(reader: ConfigReader, rule: Row, layers: int) -> tuple[str, ...]:
     if kind == "sliding" and reader.states("sliding_window") and not reader.given("sliding_window"):
         return ("full",) * layers
     period = whole(key, stated or rule["period"])
-    return tuple(kind if (index + 1) % period else "full" for index in range(layers))
+    forced = {0} if rule.get("first_full") else {layers - 1} if rule.get("last_full") else set()
+    return tuple("full" if index in forced or (index + 1) % period == 0 else kind for index in range(layers))
 
 
 def _first_of(reader: ConfigReader, rule: Row, layers: int) -> tuple[str, ...]:

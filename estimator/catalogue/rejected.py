@@ -24,7 +24,8 @@ def unknown_model(name: str, near: tuple[str, ...]) -> EstimatorError:
     hint = f"; the nearest are {', '.join(near)}" if near else ""
     hint_zh = f",最接近的有 {'、'.join(near)}" if near else ""
     return EstimatorError(
-        f"no model is known as {shown(name)}{hint}; check the spelling, give a size such as 7b, or paste its config.json",
+        f"no model is known as {shown(name)}{hint}; check the spelling, give a size such as 7b, "
+        "or paste its config.json",
         f"没有名为 {shown(name)} 的模型{hint_zh};请检查拼写、给出规模(如 7b),或粘贴它的 config.json",
         field="model",
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from estimator.architecture import Architecture, Vision
 from estimator.catalogue import config
-from estimator.catalogue.families import read_text
+from estimator.datafiles import read_text
 from estimator.errors import EstimatorError
 
 COLUMNS = {
@@ -31,8 +31,11 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A model of the catalogue. ``params_check`` says how its count was confirmed, ``confidence`` runs from A
-    (exact against a published count) to D (incomplete)."""
+    """A model of the catalogue.
+
+    ``params_check`` says how its count was confirmed; ``confidence`` runs from A (exact against a published count) to
+    D (incomplete).
+    """
 
     id: str
     family: str
@@ -123,7 +126,9 @@ def architecture(model_id: str) -> Architecture:
 def _approximate(arch: Architecture, row: ModelRow) -> str | None:
     if row.config.get("unmodelled"):
         count = row.config["unmodelled"]
-        return f"{count:,} parameters of {row.id} are in blocks that are not described here; they are counted as weights"
+        return (
+            f"{count:,} parameters of {row.id} are in blocks that are not described here; they are counted as weights"
+        )
     return arch.approximate
 
 

@@ -3,6 +3,9 @@
 from typing import TYPE_CHECKING
 
 from estimator.step import ops
+from estimator.step.dora import dora
+from estimator.step.quantised import BITSANDBYTES_4BIT
+from estimator.step.regime import AdapterRegime
 from estimator.step.tape import Leaf, Tensor
 
 if TYPE_CHECKING:
@@ -10,6 +13,7 @@ if TYPE_CHECKING:
 
 QV = frozenset("q_proj v_proj query_key_value c_attn qkv_proj q_b_proj kv_b_proj query value Wqkv in_proj".split())
 QKV = QV | {"k_proj", "key"}
+BITSANDBYTES = (*BITSANDBYTES_4BIT, "int8")
 NOT_ATTENTION = ("mlp", "experts", "fc1", "fc2", "lm_head", "intermediate", "dense_h_to_4h", "dense_4h_to_h", "output")
 
 
@@ -28,27 +32,37 @@ def targeted(targets: str | tuple[str, ...], name: str) -> bool:
 
 
 def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
-    """A target linear with its adapter; a 4-bit base clones its result and casts only without autocast."""
-    from estimator.step.model import linear
-
+    """A target linear with its adapter; bitsandbytes' 4-bit bases clone their result, and cast only without autocast."""
     adapter = layer.regime.adapter
     assert adapter is not None
-    tape = layer.tape
+    tape, quantised = layer.tape, layer.regime.quantised
     result = layer.base_linear(x, name, shape)
     itemsize = result.itemsize
-    four_bit = layer.regime.quantised is not None
-    if four_bit:
+    if quantised in BITSANDBYTES_4BIT:
         result = ops.copy(result)
-    if not (four_bit and tape.autocast):
+    by_conversion = quantised in BITSANDBYTES or (quantised or "").startswith("awq")
+    if not (by_conversion and tape.autocast):
         x = ops.cast(x, adapter.itemsize)
-    down, up = adapter_leaves(layer, name, x.width, result.width)
-    update = linear(linear(ops.dropout(x, adapter.dropout), down, None, adapter.rank), up, None, result.width)
-    update = ops.scale(update)
-    if four_bit and not tape.autocast:
-        update = ops.cast(update, itemsize)
-    result = ops.add(result, update)
+    matrices = adapter_leaves(layer, name, x.width, result.width)
+    if adapter.dora:
+        dropped = adapter.dropout > 0.0
+        update = dora(layer, ops.dropout(x, adapter.dropout), result, name, matrices, dropped)
+    else:
+        update = _update(x, matrices, adapter, result.width)
+        if by_conversion and not tape.autocast:
+            update = ops.cast(update, itemsize)
+    result = ops.add(result, update) if result.itemsize >= update.itemsize else ops.add(update, result)
     del update
-    return ops.cast(result, itemsize)
+    return result if by_conversion and tape.autocast else ops.cast(result, itemsize)
+
+
+def _update(x: Tensor, matrices: tuple[Leaf, Leaf], adapter: AdapterRegime, width: int) -> Tensor:
+    """``B(A(dropout(x))) * scaling``."""
+    from estimator.step.model import linear
+
+    down, up = matrices
+    update = linear(linear(ops.dropout(x, adapter.dropout), down, None, adapter.rank), up, None, width)
+    return ops.scale(update)
 
 
 def adapter_leaves(layer: "Layer", name: str, inputs: int, outputs: int) -> tuple[Leaf, Leaf]:

@@ -53,7 +53,7 @@ def sdpa(
     mask = additive(mask, q.itemsize)
     if groups == 1:
         return efficient(q, k, v, heads, mask, value_size)
-    return math_attention(q, k, v, heads, groups, mask, dropout)
+    return ops.copy(math_attention(q, k, v, heads, groups, mask, dropout, by_head=by_head))
 
 
 def repeated(x: Tensor, heads: int, kv_heads: int) -> Tensor:
@@ -114,21 +114,58 @@ def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, 
 
 
 def math_attention(
-    q: Tensor, k: Tensor, v: Tensor, heads: int, groups: int, mask: Tensor | None, dropout: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    heads: int,
+    groups: int,
+    mask: Tensor | None,
+    dropout: float,
+    *,
+    by_head: bool = False,
 ) -> Tensor:
-    """The written-out path of SDPA, in fp32; it makes the causal mask by itself. Its result is copied to token order."""
+    """The written-out path of SDPA, in fp32; it makes the causal mask by itself. Its result lies head after head.
+
+    Views by heads of several sequences are copied before the products, and the result's gradient before its.
+    """
     itemsize = q.itemsize
     q, k, v = ops.cast(q, FULL), ops.cast(k, FULL), ops.cast(v, FULL)
     q = ops.scale(q)
-    one_query = bool(q.tape.stage)
-    mask = _causal_additive(q) if mask is None and not one_query else mask
+    if mask is None and not q.tape.stage:
+        mask = _causal_additive(q)
     k, v = ops.repeat(k, groups), ops.repeat(v, groups)
-    scores = ops.matmul(q, ops.scale(k), scores_rows(q), heads)
-    weights = ops.dropout(ops.keeps_output(scores) if mask is None else safe_softmax(scores), dropout)
-    del scores
-    out = ops.cast(ops.matmul(weights, v, q.rows, v.width), itemsize)
-    del mask
-    return ops.copy(out)
+    scores = _math_scores(q, ops.scale(k), heads, groups, by_head)
+    if mask is None:
+        scores = ops.keeps_output(scores)
+    else:
+        wide = ops.cast(mask, scores.itemsize)
+        del wide
+        scores = safe_softmax(scores)
+    scores = ops.dropout(scores, dropout)
+    return ops.cast(_math_product(scores, v, q.rows, groups), itemsize)
+
+
+def _math_scores(q: Tensor, k: Tensor, heads: int, groups: int, by_head: bool) -> Tensor:
+    several = not q.tape.single and not by_head and not q.tape.stage
+    half_k = ops.autocast(k)
+    half_q = ops.autocast(q)
+    left = ops.copy(half_q) if several else half_q
+    right = ops.copy(half_k) if several and groups == 1 and not q.tape.caches else half_k
+    return ops.matmul(left, right, scores_rows(q), heads)
+
+
+def _math_product(weights: Tensor, v: Tensor, rows: Rows, groups: int) -> Tensor:
+    tape = v.tape
+    several = not tape.single
+    half = ops.autocast(v)
+    copied = several and groups == 1 and not tape.caches
+    out = ops.matmul(weights, ops.copy(half) if copied else half, rows, v.width)
+    folded = out.detach()
+    if out.needs and several:
+        shape = ops.shape_of(out)
+        tape.attach(folded, (out,), (), lambda g: (tape.new(*shape),))
+        return folded
+    return out
 
 
 def _causal_additive(q: Tensor) -> Tensor:
@@ -174,29 +211,3 @@ def additive(mask: Tensor | None, itemsize: int) -> Tensor | None:
 def scores_rows(q: Tensor) -> str:
     """Rows of a score matrix whose queries have these rows."""
     return {"T": "bss", "b": "T"}[str(q.rows)]
-
-
-def eager(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    heads: int,
-    kv_heads: int,
-    mask: Tensor | None,
-    dropout: float = 0.0,
-    *,
-    capped: bool = False,
-) -> Tensor:
-    """Attention written out in the model's code: fp32 softmax and its cast; ``capped``: scores pass a soft cap first."""
-    k, v = repeated(k, heads, kv_heads), repeated(v, heads, kv_heads)
-    scores = ops.scale(ops.matmul(q, k, scores_rows(q), heads))
-    if capped:
-        scores = ops.scale(scores)
-        scores = ops.tanh(scores)
-        scores = ops.scale(scores)
-    if mask is not None:
-        scores = ops.add(scores, mask)
-    weights = ops.dropout(ops.cast(ops.softmax(scores, FULL), q.itemsize), dropout)
-    del scores
-    out = ops.matmul(weights, v, q.rows, v.width)
-    return ops.copy(out)

@@ -66,6 +66,7 @@ class _Generation:
         self.ids: Tensor | None = None
         self.token: Tensor | None = None
         if model.regime.cache != "none":
+            model.tape.caches = True
             for layer in self.layers:
                 layer.cache = self._cache(layer)
 

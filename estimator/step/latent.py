@@ -106,8 +106,8 @@ def rotate_halves(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tenso
 
 def attention(
     model: Model, layer: Layer, x: Tensor, tables: tuple[Tensor, Tensor], mask: Tensor | None, rotation: Rotation
-) -> Tensor:
-    """Compressed projections, rotary parts, keys and values expanded for every head, attention, output."""
+) -> tuple[Tensor, Tensor | None]:
+    """Compressed projections, rotary parts, keys and values expanded for every head, attention, output; and the scores."""
     latent, heads = sizes(model), model.arch.heads
     q = copied_back(queries(layer, x))
     q_plain, q_rotary = ops.split(q, (heads * latent.nope_dim, heads * latent.rope_dim))
@@ -118,8 +118,8 @@ def attention(
     kv, k_rotary = layer.cached(kv, k_rotary)
     query = ops.concat([q_plain, q_rotary])
     key, value = expanded(model, layer, kv, k_rotary)
-    out = attend(model, query, key, value, mask)
-    return layer.linear(out, layer.module_of("o_proj"))
+    out, scores = attend(model, query, key, value, mask)
+    return layer.linear(out, layer.module_of("o_proj")), scores
 
 
 def queries(layer: Layer, x: Tensor) -> Tensor:
@@ -175,14 +175,15 @@ def _filled(base: Tensor, piece: Tensor) -> Tensor:
     return tape.attach(out, (base, piece), (), backward)
 
 
-def attend(model: Model, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention over assembled queries and keys (contiguous by head) and values that are a view."""
+def attend(model: Model, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Attention over assembled queries and keys (contiguous by head) and values that are a view; scores if written out."""
     heads, dropout = model.arch.heads, rate(model, model.arch.attention_dropout)
     if model.regime.attention != "eager":
-        return sdpa(q, k, v, heads, heads, mask, dropout)
+        return sdpa(q, k, v, heads, heads, mask, dropout, by_head=True), None
     q, k = ops.autocast(q), ops.autocast(k)
     scores = ops.scale(ops.matmul(q, k, scores_rows(q), heads))
     if mask is not None:
         scores = ops.add(scores, mask)
     scores = ops.cast(ops.softmax(scores, FULL), q.itemsize)
-    return weighted(model, ops.dropout(scores, dropout), v)
+    scores = ops.dropout(scores, dropout)
+    return weighted(model, scores, v), scores

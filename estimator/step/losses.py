@@ -52,9 +52,8 @@ def _shifted(model: Model, padded: Tensor) -> Tensor:
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Log-softmax (kept) and negative log-likelihood, whose backward fills a tensor of the logits' size."""
-    logits = ops.full(logits)
     tape = logits.tape
-    scores = ops.keeps_output(logits)
+    scores = ops.full(ops.keeps_output(logits))
     rows, width, size = ops.shape_of(scores)
     loss, weight = tape.new("1", 1, FULL), tape.new("1", 1, FULL)
     kept = [tape.save(t) for t in (scores, targets, weight)]
@@ -86,15 +85,17 @@ def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
         grad_hidden = tape.new(rows, width, FULL) if need_hidden else None
         grad_weight = tape.new("1", elements, FULL, "gradients") if need_weight else None
         buffer = tape.new(tile_rows, TILE_VOCAB, compute)
-        casts = [] if compute == weight_size else [tape.new("1", tile * features, compute, "weight_casts")]
-        del casts
+        incoming = tape.new("Tm", 1, FULL)
+        tiles = [tape.new(tile_rows, features, compute)] if size != compute else []
+        if compute != weight_size:
+            tiles.append(tape.new("1", tile * features, compute, "weight_casts"))
         result = ops.cast(grad_hidden, size) if grad_hidden is not None else None
         weight_result = ops.cast(grad_weight, weight_size) if grad_weight is not None else None
-        del buffer
+        del buffer, incoming, tiles
         return result, weight_result
 
     tape.attach(result, (flat, weight), kept, backward)
-    return ops.mean_all(result), None
+    return ops.scale(ops.negate(ops.mean_all(result))), None
 
 
 def fused(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:

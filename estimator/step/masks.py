@@ -1,12 +1,17 @@
 """Attention masks as transformers 5.24 makes them (masking_utils.py): none where the kernel knows "causal" itself."""
 
 from estimator.step.model import Model
-from estimator.step.tape import BOOL, LONG, Tensor
+from estimator.step.tape import BOOL, LONG, Rows, Tensor
 
 
 def given_mask(model: Model) -> Tensor | None:
     """The 4-d boolean mask that a collator hands in; it lives as long as the batch."""
     return model.tape.new("bss", 1, BOOL) if model.regime.mask == "4d" else None
+
+
+def tokens_so_far(model: Model) -> Rows:
+    """Rows of a tensor over all tokens, those in the cache included."""
+    return "K" if model.tape.stage else "T"
 
 
 def positions(model: Model) -> Tensor:

@@ -8,7 +8,7 @@ from estimator.architecture import Architecture, Inventory, LayerKind, Weight
 from estimator.step import ops
 from estimator.step.adapters import adapted, targeted
 from estimator.step.cache import Cache
-from estimator.step.quantised import linear_4bit, linear_int8
+from estimator.step.quantised import quantised_linear
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, Leaf, Tape, Tensor
 
@@ -24,6 +24,7 @@ class Layer:
         self.index = 0
         self.shapes = {weight.name: weight for weight in weights}
         self.leaves: dict[str, Leaf] = {}
+        self.bias_added = False
         self.cache: Cache | None = None
 
     def cached(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,10 +80,10 @@ class Layer:
         weight = self.weight(f"{name}.weight")
         bias = self.weight(f"{name}.bias") if f"{name}.bias" in self.shapes else None
         width = self.out_features(name, shape)
-        if self.regime.quantised in ("nf4", "nf4-dq", "fp4"):
-            return linear_4bit(x, weight.width, width, self.regime.quantised)
-        if self.regime.quantised == "int8":
-            return linear_int8(x, weight.width, width)
+        if self.regime.quantised is not None:
+            return quantised_linear(x, weight.width, width, self.regime.quantised, fp16=self.regime.fp16)
+        if bias is not None and self.bias_added:
+            return ops.add(linear(x, weight, None, width), bias)
         return linear(x, weight, bias, width)
 
     def out_features(self, name: str, shape: tuple[int, ...]) -> int:
@@ -147,6 +148,7 @@ class Model:
         self.arch = arch
         self.inventory = inventory
         self.regime = regime
+        tape.single = regime.single
         self.layers: list[Layer] = []
         self.given_mask: Tensor | None = None
         self.around: Any = None
@@ -165,6 +167,12 @@ class Model:
         self.layers.append(layer)
         return layer
 
+    @property
+    def asks_for_input_gradients(self) -> bool:
+        """Whether a frozen embedding's result is made to want a gradient: transformers 5 does so under checkpointing."""
+        regime = self.regime
+        return regime.training and regime.checkpointing != "none" and "frozen-input" not in regime.quirks
+
     def trains(self, index: int) -> bool:
         """Whether the parameters of this layer train (not its adapters)."""
         return self.regime.trains(index, len(self.inventory.layers))
@@ -181,7 +189,6 @@ def embedded(model: Model, name: str, ids: Tensor) -> Tensor:
     """Token embeddings; under checkpointing of a frozen model their result is made to want a gradient."""
     weight = model.stem.weight(name)
     out = ops.embedding(weight, ids.rows, model.stem.shapes[name].shape[-1], ids)
-    regime = model.regime
-    if regime.adapter is not None and regime.checkpointing != "none" and not out.needs:
+    if model.asks_for_input_gradients and not out.needs:
         return wants_gradient(out)
     return out

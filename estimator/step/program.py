@@ -80,7 +80,17 @@ def _staged(kind: Rows, at: Dimensions) -> int:
     return row_counts([kind[1]], Dimensions(at.batch, 1, cached, at.window))[kind[1]]
 
 
+def _lengths(what: str, length: int, number: int) -> int:
+    """Tokens of one sequence padded to chunks of ``number``, how many chunks those are, or ``number`` tokens more."""
+    if what == "longer":
+        return length + number
+    chunks = -(-length // number)
+    return chunks if what == "chunks" else chunks * number
+
+
 def _special(kind: Rows, known: dict[Rows, int]) -> int:
+    if kind[0] in ("padded", "chunks", "longer"):
+        return known["b"] * _lengths(kind[0], known["s"], kind[1])
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0
     if kind[0] == "min":

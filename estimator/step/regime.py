@@ -23,6 +23,7 @@ class Regime:
     ``single`` (batch is 1) and ``windowed`` (the length reaches the sliding window) select layouts and kernels.
     ``accumulates``: gradients of an earlier micro-step are alive during the backward.
     ``kbit``: norms, embeddings and head are fp32 (peft's k-bit preparation).
+    ``fp16``: half precision is fp16 (bf16 otherwise); only some quantised kernels care.
     ``update``: lomo | adalomo, an optimizer that runs inside the backward.
     ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
     """
@@ -52,6 +53,7 @@ class Regime:
     merge_in_place: bool = False
     quirks: tuple[str, ...] = ()
     update: str | None = None
+    fp16: bool = False
 
     def trains(self, index: int, layers: int) -> bool:
         """Whether the own parameters of layer ``index`` of ``layers`` train (not its adapters)."""

@@ -45,9 +45,13 @@ def softmax(model: Model, layer: Layer, x: Tensor) -> Routed:
     logits = _logits(model, layer, x)
     scores = ops.softmax(logits, FULL)
     values, indices = routing.topk(scores, mixture(model).per_token)
-    if fact(model, "norm_topk_prob", False):
+    if fact(model, "norm_topk_prob", model.arch.model_type in NORMALISED):
         values = routing.divide_in_place(values, routing.total(values))
     return logits, ops.cast(values, logits.itemsize), indices
+
+
+NORMALISED = frozenset({"qwen3_next", "mellum"})
+"""Types whose class default normalises the chosen weights."""
 
 
 def softmax_normalised(model: Model, layer: Layer, x: Tensor) -> Routed:
@@ -113,7 +117,7 @@ def sigmoid_limited(model: Model, layer: Layer, x: Tensor) -> Routed:
     choice = _best_groups_only(model, choice, sums)
     indices = routing.topk(choice, mixture(model).per_token)[1]
     values = routing.gather(scores, indices)
-    if fact(model, "norm_topk_prob", True):
+    if fact(model, "norm_topk_prob", model.arch.model_type != "dots1"):
         denominator = ops.shift(routing.total(values))
         values = routing.divide_in_place(values, denominator)
     values = ops.scale(values)

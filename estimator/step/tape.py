@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any
+from weakref import ref
 
 HALF, FULL = 2, 4
 LONG = 8
@@ -131,14 +132,17 @@ class StopReplay(Exception):
 
 
 class Frame:
-    """A checkpointed region: what it saved is dropped, and made again when first asked for."""
+    """A checkpointed region: what it saved is dropped, and made again when first asked for.
 
-    __slots__ = ("arguments", "call", "count", "kept", "total")
+    ``dropped`` are weak references: what nothing asks for any more (a graph that was thrown away) is not kept again.
+    """
+
+    __slots__ = ("arguments", "call", "count", "dropped", "kept")
 
     def __init__(self, call: Callable[..., Tensor], arguments: tuple[Tensor, ...]) -> None:
         self.call = call
         self.arguments = arguments
-        self.total = 0
+        self.dropped: list[ref[Dropped]] = []
         self.count = 0
         self.kept: dict[int, Any] | None = None
 
@@ -146,7 +150,7 @@ class Frame:
 class Dropped:
     """Stands for a saved tensor of a checkpointed region."""
 
-    __slots__ = ("frame", "index")
+    __slots__ = ("__weakref__", "frame", "index")
 
     def __init__(self, frame: Frame, index: int) -> None:
         self.frame = frame
@@ -171,8 +175,10 @@ class Tape:
         self.casts: dict[int, tuple[Leaf, Tensor, int]] = {}
         self.frame: Frame | None = None
         self.merge_in_place = merge_in_place
+        self.single = True
         self.stage = ""
         self.windowed = False
+        self.caches = False
 
     def new(self, rows: Rows, width: int, itemsize: int, item: str = "") -> Tensor:
         """Allocate ``rows`` x ``width`` elements of ``itemsize`` bytes."""
@@ -198,13 +204,15 @@ class Tape:
         if tensor is None or frame is None:
             return tensor.storage if tensor is not None else None
         if frame.kept is None:
-            frame.total += 1
-            return Dropped(frame, frame.total - 1)
-        frame.kept[frame.count] = tensor.storage
+            dropped = Dropped(frame, len(frame.dropped))
+            frame.dropped.append(ref(dropped))
+            return dropped
+        if frame.dropped[frame.count]() is not None:
+            frame.kept[frame.count] = tensor.storage
         frame.count += 1
-        if frame.count == frame.total:
+        if frame.count == len(frame.dropped):
             raise StopReplay
-        return None
+        return tensor.storage
 
     def attach(self, out: Tensor, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward) -> Tensor:
         """Make ``out`` the result of a differentiable operation; ``backward(grad)`` gives a gradient per input."""

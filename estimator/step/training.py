@@ -14,12 +14,16 @@ from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
 
 
 def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]:
-    """A key per layer; layers with one key leave the same segments. The first and the last stand alone."""
+    """A key per layer; layers with one key leave the same segments.
+
+    The last stands alone, and the lowest of each kind: with its backward go the masks and tables of that kind.
+    """
     total = len(inventory.layers)
+    lowest_of = {kind: index for index, kind in reversed(list(enumerate(inventory.layers)))}
     lowest = total - regime.trainable_layers if regime.trainable == "last" else -1
     keys: list[tuple[int, ...]] = []
     for index, kind in enumerate(inventory.layers):
-        edge = 1 if index == 0 else 2 if index == total - 1 else 3 if index == lowest else 0
+        edge = 1 if index == lowest_of[kind] else 2 if index == total - 1 else 3 if index == lowest else 0
         skipped = regime.checkpointing == "every" and index % regime.every != 0
         keys.append((kind, edge, int(index >= lowest), int(skipped)))
     return keys
@@ -79,7 +83,7 @@ def _forward(
 ) -> tuple[Tensor, Tensor | None]:
     family, regime = family_of(model.arch.model_type), model.regime
     hidden = family.stem(model, ids)
-    if regime.adapter is not None and regime.checkpointing != "none" and not hidden.needs:
+    if model.asks_for_input_gradients and not hidden.needs:
         hidden = wants_gradient(hidden)
     around = family.shared(model, hidden)
     if not model.held:
@@ -95,7 +99,8 @@ def _forward(
     model.held.clear()
     tape.mark("loss")
     tape.item = "logits_loss"
-    return LOSSES[regime.loss](model, hidden, labels)
+    loss_of = getattr(family, "loss", None) or LOSSES[regime.loss]
+    return loss_of(model, hidden, labels)  # type: ignore[no-any-return]
 
 
 def _layer(tape, model, family, index, hidden, around):  # type: ignore[no-untyped-def]

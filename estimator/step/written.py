@@ -6,10 +6,12 @@ too (PyTorch 2.13, aten/src/ATen/native/LinearAlgebra.cpp, ``matmul``).
 """
 
 from estimator.step import ops
-from estimator.step.attention import sdpa
+from estimator.step.attention import repeated, sdpa
 from estimator.step.model import Model
 from estimator.step.tape import FULL, Tensor
 
+CACHED = ("K", "W")
+"""Rows of keys and values that come from a cache in a decode step."""
 ROWS_OF_SCORES = {"T": "bss", "b": "T"}
 
 
@@ -40,14 +42,22 @@ def by_token(x: Tensor) -> Tensor:
 
 def folded(model: Model, x: Tensor, by_head: bool = False) -> Tensor:
     """What ``bmm`` needs of several sequences: a transposed view is copied, what lies ``by_head`` is not."""
-    return x if model.regime.single or by_head else ops.copy(x)
+    single = model.tape.single if x.rows in CACHED else model.regime.single
+    return x if single or by_head else ops.copy(x)
+
+
+def cached_by_head(model: Model) -> bool:
+    """A cache concatenates keys and values head after head, one for each query head."""
+    return model.tape.caches and model.arch.kv_heads == model.arch.heads and model.arch.latent is None
 
 
 def scores_of(model: Model, q: Tensor, k: Tensor, q_by_head: bool = False, k_by_head: bool = False) -> Tensor:
     """``matmul(q, k^T)``, in half precision under autocast."""
-    k = ops.autocast(k)
-    q = folded(model, ops.autocast(q), q_by_head)
-    return ops.matmul(q, folded(model, k, k_by_head), ROWS_OF_SCORES[str(q.rows)], model.arch.heads)
+    half_k = ops.autocast(k)
+    half_q = ops.autocast(q)
+    k_by_head = k_by_head or cached_by_head(model)
+    q = folded(model, half_q, q_by_head)
+    return ops.matmul(q, folded(model, half_k, k_by_head), ROWS_OF_SCORES[str(q.rows)], model.arch.heads)
 
 
 def unfolded(model: Model, x: Tensor) -> Tensor:
@@ -65,6 +75,7 @@ def weighted(model: Model, weights: Tensor, v: Tensor, by_head: bool = False) ->
     """``matmul(weights, v)``, head after head; its casts and copies end with it."""
     rows, width = ("T" if weights.rows == "bss" else "b"), v.width
     v = ops.autocast(v)
+    by_head = by_head or cached_by_head(model)
     weights = ops.autocast(weights)
     return ops.matmul(weights, folded(model, v, by_head), rows, width)
 
@@ -76,29 +87,36 @@ def attend(
     v: Tensor,
     mask: Tensor | None,
     *,
-    scaled: bool = True,
-    full_softmax: bool = True,
+    softmax: str = "full",
     by_head: bool = False,
+    capped: bool = False,
+    attention: str = "",
 ) -> tuple[Tensor, Tensor | None]:
     """Attention as the run asks for it: the result in token order, and what written-out attention returns beside it.
 
-    ``by_head``: queries and keys lie head after head (a concatenation made them), not as views of a projection.
+    ``softmax``: asked for in fp32 and cast back in one expression ("full"), cast back after it ("cast"), or as it comes
+    ("plain"). ``by_head``: queries and keys lie head after head (a concatenation made them), not as views of a projection.
+    ``capped``: scores pass a soft cap. ``attention`` overrides the run's, for families that know one implementation only.
     """
     arch = model.arch
     dropout = rate(model, arch.attention_dropout)
-    if model.regime.attention != "eager":
+    if (attention or model.regime.attention) != "eager":
         return sdpa(q, k, v, arch.heads, arch.kv_heads, mask, dropout, by_head=by_head), None
-    groups = arch.heads // arch.kv_heads
-    k, v = ops.repeat(k, groups), ops.repeat(v, groups)
-    scores = scores_of(model, q, k, by_head, by_head or groups > 1)
-    if scaled:
+    k, v = repeated(k, arch.heads, arch.kv_heads), repeated(v, arch.heads, arch.kv_heads)
+    copied = 1 < arch.kv_heads < arch.heads
+    scores = scores_of(model, q, k, by_head, copied or (by_head and arch.kv_heads == arch.heads))
+    scores = ops.scale(scores)
+    if capped:
+        scores = ops.scale(scores)
+        scores = ops.tanh(scores)
         scores = ops.scale(scores)
     if mask is not None:
         scores = ops.add(scores, mask)
-    if full_softmax:
+    if softmax == "full":
         scores = ops.cast(ops.softmax(scores, FULL), q.itemsize)
     else:
         scores = ops.softmax(scores)
+    if softmax == "cast":
         scores = ops.cast(scores, v.itemsize)
     scores = ops.dropout(scores, dropout)
-    return unfolded(model, weighted(model, scores, v, groups > 1)), scores
+    return unfolded(model, weighted(model, scores, v, copied)), scores

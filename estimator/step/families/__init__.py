@@ -3,7 +3,22 @@
 from types import ModuleType
 
 from estimator.errors import EstimatorError
-from estimator.step.families import bloom, gpt2, gpt_bigcode, gpt_neo, gpt_neox, gptj, moe, mpt, opt, phi
+from estimator.step.families import (
+    bert,
+    bloom,
+    distilbert,
+    falcon,
+    gpt2,
+    gpt_bigcode,
+    gpt_neo,
+    gpt_neox,
+    gptj,
+    mixtures,
+    modernbert,
+    mpt,
+    opt,
+    phi,
+)
 from estimator.step.families.decoders import APPROXIMATE, ROTARY
 
 FAMILIES: dict[str, ModuleType] = {
@@ -17,8 +32,15 @@ FAMILIES: dict[str, ModuleType] = {
     "gpt_bigcode": gpt_bigcode,
     "gpt_neo": gpt_neo,
     "mpt": mpt,
+    "bert": bert,
+    "roberta": bert,
+    "xlm-roberta": bert,
+    "distilbert": distilbert,
+    "falcon": falcon,
+    "modernbert": modernbert,
 }
-FAMILIES.update(dict.fromkeys(moe.TYPES, moe))
+FAMILIES.update(mixtures.MIXTURES)
+APPROXIMATE.update(mixtures.APPROXIMATE)
 
 
 def family_of(model_type: str) -> ModuleType:

@@ -8,7 +8,9 @@ from estimator.step.model import Layer, Model
 from estimator.step.norms import Norm, rms
 from estimator.step.tape import Tensor
 
-Attention = Callable[[Model, Layer, Tensor, Any], Tensor]
+Attention = Callable[[Model, Layer, Tensor, Any], tuple[Tensor, Tensor | None]]
+"""Gives what attention adds, and scores (or None) that live as long as the layer's own code."""
+
 Mlp = Callable[[Model, Layer, Tensor], Tensor]
 Change = Callable[[Model, Tensor], Tensor]
 
@@ -34,7 +36,7 @@ def pre_norm(
     with model.tape.inside("norm"):
         x = norm(layer, x, before)
     with model.tape.inside("attention"):
-        x = attention(model, layer, x, around)
+        x, _scores = attention(model, layer, x, around)
     x = ops.add(residual, change(model, x))
     residual = x
     with model.tape.inside("norm"):
@@ -50,7 +52,7 @@ def post_norm(
     """Attention, norm, add; feed-forward, norm, add (OLMo-2, EXAONE 4)."""
     residual = x
     with model.tape.inside("attention"):
-        x = attention(model, layer, x, around)
+        x, _scores = attention(model, layer, x, around)
     with model.tape.inside("norm"):
         x = norm(layer, x, "post_attention_layernorm")
     x = ops.add(residual, x)
@@ -71,7 +73,7 @@ def sandwich(
     with model.tape.inside("norm"):
         x = norm(layer, x, names["pre_attention"])
     with model.tape.inside("attention"):
-        x = attention(model, layer, x, around)
+        x, _scores = attention(model, layer, x, around)
     with model.tape.inside("norm"):
         x = norm(layer, x, names["post_attention"])
     x = ops.add(residual, x)
@@ -92,7 +94,7 @@ def parallel(
     with model.tape.inside("norm"):
         h = norm(layer, x, model.arch.norm_names[0][1])
     with model.tape.inside("attention"):
-        attended = attention(model, layer, h, around)
+        attended, _scores = attention(model, layer, h, around)
     with model.tape.inside("mlp"):
         changed = mlp(model, layer, h)
     return ops.add(ops.add(x, attended), changed)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from estimator.step import ops
 from estimator.step.families.classic import Around, dropped, normed, shared
-from estimator.step.masks import written_out_mask
+from estimator.step.masks import tokens_so_far, written_out_mask
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import FULL, LONG, Tensor
 from estimator.step.written import rate, unfolded
@@ -26,10 +26,11 @@ def stem(model: Model, ids: Tensor) -> Tensor:
 def alibi(model: Model, itemsize: int) -> Tensor:
     """Slopes times positions of one sequence, repeated for the batch, cast to the residual stream's type."""
     tape, heads = model.tape, model.arch.heads
-    counted = tape.new("s", 1, LONG)
-    single = tape.new("s", heads, FULL)
+    rows = tokens_so_far(model)
+    counted = tape.new("sK" if tape.stage else "s", 1, LONG)
+    single = tape.new(counted.rows, heads, FULL)
     del counted
-    repeated = tape.new("T", heads, FULL)
+    repeated = tape.new(rows, heads, FULL)
     out = ops.cast(repeated, itemsize)
     del single
     return out
@@ -56,7 +57,8 @@ def attention(
     arch = model.arch
     fused = layer.linear(x, "self_attention.query_key_value")
     q, k, v = by_parts(fused)
-    q, k, v = (folded_heads(model, part) for part in (q, k, v))
+    k, v = layer.cached(k, v)
+    q, k, v = folded_heads(model, q), folded_keys(model, k), folded_keys(model, v)
     scores = biased_scores(model, around.tables[0], q, k)
     weights = ops.add(scores, around.mask) if around.mask is not None else scores
     probabilities = ops.cast(ops.softmax(weights, FULL), q.itemsize)
@@ -77,6 +79,11 @@ def by_parts(qkv: Tensor) -> list[Tensor]:
 def folded_heads(model: Model, x: Tensor) -> Tensor:
     """``reshape(batch * heads, …)``: a view of one sequence, a copy of several."""
     return x if model.regime.single else ops.copy(x)
+
+
+def folded_keys(model: Model, x: Tensor) -> Tensor:
+    """As ``folded_heads``; what a cache concatenated lies head after head."""
+    return x if model.tape.caches else folded_heads(model, x)
 
 
 def biased_scores(model: Model, bias: Tensor, q: Tensor, k: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.parallel(model, layer, x, around, attention, mlp, centred)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Projections, norms of queries and keys where the model has them, rotary, attention, output projection."""
     q, k, v = projected(layer, x)
     if layer.has("self_attn.q_norm.weight"):

@@ -16,7 +16,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.parallel(model, layer, x, around, attention, mlp, centred)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Cohere's, turned only in windowed layers."""
     q, k, v = projected(layer, x)
     if windowed(layer):

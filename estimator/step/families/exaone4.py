@@ -14,7 +14,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.post_norm(model, layer, x, around, attention, mlp)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Projections, norms of queries and keys, rotary where the layer has it, attention, output projection."""
     q, k, v = projected(layer, x)
     q = layer.rms_norm(q, "self_attn.q_norm", model.arch.heads)

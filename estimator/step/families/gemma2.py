@@ -1,13 +1,13 @@
 """Gemma 2: Gemma with four norms a layer, windowed layers in turn, and attention written out with a soft cap."""
 
-from estimator.step.attention import eager, rotate
+from estimator.step.attention import rotate
 from estimator.step.families import blocks
 from estimator.step.families.gemma import stem, top
 from estimator.step.families.llama import Shared, gathered, mlp, projected
 from estimator.step.model import Layer, Model
 from estimator.step.norms import rms_plus_one
 from estimator.step.tape import Tensor
-from estimator.step.written import rate
+from estimator.step.written import attend
 
 __all__ = ["layer", "shared", "stem", "top"]
 
@@ -24,10 +24,9 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
 
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """As Llama's; no kernel caps scores, so that transformers runs this family with attention written out."""
-    arch = model.arch
     q, k, v = projected(layer, x)
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
-    dropout, capped = rate(model, arch.attention_dropout), bool(arch.attention_softcap)
     k, v = layer.cached(k, v)
-    out = eager(q, k, v, arch.heads, arch.kv_heads, around.mask(layer), dropout, capped=capped)
-    return layer.linear(out, "self_attn.o_proj")
+    capped = bool(model.arch.attention_softcap)
+    out, scores = attend(model, q, k, v, around.mask(layer), capped=capped, attention="eager")
+    return layer.linear(out, "self_attn.o_proj"), scores

@@ -46,7 +46,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.sandwich(model, layer, x, around, attention, mlp, rms_plus_one)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Projections, norms of queries and keys, rotary, attention, output projection."""
     q, k, v = projected(layer, x)
     q = rms_plus_one(layer, q, "self_attn.q_norm", model.arch.heads)

@@ -15,7 +15,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.pre_norm(model, layer, x, around, attention, mlp)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, with tables made anew for the interleaved pairs."""
     arch = model.arch
     q, k, v = projected(layer, x)

@@ -18,7 +18,7 @@ def stem(model: Model, ids: Tensor) -> Tensor:
     """Tokens and positions; both lookups stay alive as long as the base model runs, so does the mask."""
     tokens = embedded(model, "wte.weight", ids)
     position_ids = positions(model)
-    rows = "T" if model.regime.single else "s"
+    rows = "T" if model.tape.single else "s"
     places = ops.embedding(model.stem.weight("wpe.weight"), rows, model.arch.hidden, position_ids)
     hidden = ops.add(tokens, places)
     model.held += [tokens, places]
@@ -52,7 +52,8 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     q, k, v = ops.split(layer.linear(x, "attn.c_attn"), [arch.hidden] * 3)
     v = by_heads(model, v)
     q = by_heads(model, q)
-    out, weights = attend(model, q, k, v, around.mask, full_softmax=False)
+    k, v = layer.cached(k, v)
+    out, weights = attend(model, q, k, v, around.mask, softmax="cast")
     out = layer.linear(out, "attn.c_proj")
     return dropped(model, out), weights
 

@@ -4,8 +4,8 @@ from estimator.step import ops
 from estimator.step.families.classic import Around, dropped, shared
 from estimator.step.families.gpt2 import block, stem, top
 from estimator.step.model import Layer, Model
-from estimator.step.tape import Tensor
-from estimator.step.written import attend, by_heads, by_token
+from estimator.step.tape import FULL, Tensor
+from estimator.step.written import attend, by_token
 
 __all__ = ["layer", "shared", "stem", "top"]
 
@@ -22,8 +22,17 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     if arch.kv_heads == arch.heads:
         qkv = by_token(qkv)
     q, k, v = ops.split(qkv, [arch.hidden, arch.kv_width, arch.kv_width])
-    if arch.kv_heads != arch.heads:
-        q = by_heads(model, q)
+    if q_copied(model, qkv, around.mask):
+        q = by_token(q)
+    k, v = layer.cached(k, v)
     out, weights = attend(model, q, k, v, around.mask)
     out = layer.linear(out, "attn.c_proj")
     return dropped(model, out), weights
+
+
+def q_copied(model: Model, qkv: Tensor, mask: Tensor | None) -> bool:
+    """Whether written-out attention, the model's or PyTorch's in fp32, hands back queries' gradients by heads."""
+    if model.arch.kv_heads == model.arch.heads:
+        return False
+    in_full = qkv.itemsize == FULL and mask is None and not model.tape.autocast
+    return model.regime.attention == "eager" or in_full

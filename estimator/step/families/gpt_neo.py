@@ -16,7 +16,7 @@ def stem(model: Model, ids: Tensor) -> Tensor:
     tokens = embedded(model, "wte.weight", ids)
     position_ids = positions(model)
     mask = written_out_mask(model, tokens)
-    rows = "T" if model.regime.single else "s"
+    rows = "T" if model.tape.single else "s"
     places = ops.embedding(model.stem.weight("wpe.weight"), rows, model.arch.hidden, position_ids)
     model.held += [tokens, places, position_ids]
     model.around = Around(None, mask)
@@ -42,14 +42,19 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Around) -> Tensor:
 def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Tensor, Tensor]:
     """Projections, attention, output projection, dropout."""
     q = layer.linear(x, "attn.attention.q_proj")
-    k = layer.linear(x, "attn.attention.k_proj")
+    k = keys_copied(model, layer.linear(x, "attn.attention.k_proj"))
     v = layer.linear(x, "attn.attention.v_proj")
     q, v = by_token(q), by_token(v)
-    k = k if model.regime.single else by_token(k)
+    k, v = layer.cached(k, v)
     out, weights = attend(model, q, k, v, around.mask)
     out = unfolded(model, out)
     out = layer.linear(out, "attn.attention.out_proj")
     return dropped(model, out), weights
+
+
+def keys_copied(model: Model, x: Tensor) -> Tensor:
+    """Keys, whose gradient comes back transposed; several sequences' is copied for the linear."""
+    return x if model.regime.single else by_token(x)
 
 
 def attend(model: Model, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -49,6 +49,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     qkv = by_token(layer.linear(x, "attention.query_key_value"))
     q, k, v = ops.split(qkv, [arch.hidden] * 3)
     q, k = turned(model, q, k, *around.tables)
+    k, v = layer.cached(k, v)
     out, weights = attend(model, q, k, v, around.mask, by_head=True)
     return layer.linear(out, "attention.dense"), weights
 

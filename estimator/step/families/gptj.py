@@ -47,6 +47,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     q_turned = turned(q_turned, around.tables[0])
     k = ops.concat([k_turned, k_rest])
     q = ops.concat([q_turned, q_rest])
+    k, v = layer.cached(k, v)
     if model.regime.attention == "eager":
         out, weights = written_out(model, q, k, v, around.mask)
     else:

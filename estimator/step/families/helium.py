@@ -16,7 +16,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.pre_norm(model, layer, x, around, attention, mlp, rms_scaled_in_full)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, with tables made anew for the interleaved pairs."""
     q, k, v = projected(layer, x)
     q, k = turned(q, k, around)

@@ -2,12 +2,12 @@
 
 from estimator.step import ops
 from estimator.step.activations import activation
-from estimator.step.attention import eager, rotate, sdpa
+from estimator.step.attention import rotate
 from estimator.step.families import blocks
 from estimator.step.masks import causal_mask, positions, sliding_mask
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import FULL, Tensor
-from estimator.step.written import rate
+from estimator.step.written import attend
 
 
 class Shared:
@@ -71,7 +71,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.pre_norm(model, layer, x, around, attention, mlp)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Projections, rotary, attention, output projection."""
     q, k, v = projected(layer, x)
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
@@ -96,18 +96,13 @@ def attended(
     *,
     by_head: bool = False,
     projection: str = "self_attn.o_proj",
-) -> Tensor:
-    """Attention and output projection.
+) -> tuple[Tensor, Tensor | None]:
+    """Attention and output projection, and beside it the scores of written-out attention, which the layer holds.
 
     ``by_head``: queries lie head after head, so that the flash kernel's result is copied to token order.
     """
-    arch, mask = model.arch, around.mask(layer)
-    dropout = rate(model, arch.attention_dropout)
-    if model.regime.attention == "eager":
-        out = eager(q, k, v, arch.heads, arch.kv_heads, mask, dropout)
-    else:
-        out = sdpa(q, k, v, arch.heads, arch.kv_heads, mask, dropout, by_head=by_head)
-    return layer.linear(out, projection)
+    out, scores = attend(model, q, k, v, around.mask(layer), by_head=by_head)
+    return layer.linear(out, projection), scores
 
 
 def mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:

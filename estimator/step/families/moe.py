@@ -18,7 +18,7 @@ from estimator.step.tape import BOOL, Tensor
 Block = Callable[[Model, Layer, Tensor, Router], Tensor]
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Llama's, with norms of queries and keys where the model has them, turned wholly or in part."""
     arch = model.arch
     whole = arch.qk_norm_full
@@ -29,12 +29,20 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     if arch.qk_norm:
         k = layer.rms_norm(k, layer.module_of("k_norm"), 1 if whole else arch.kv_heads)
     v = layer.linear(x, layer.module_of("v_proj"))
-    q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    cut = arch.model_type in CUTTING
+    if cut:
+        q, k = partial(q, k, around.cos, around.sin, (arch.heads, arch.kv_heads))
+    else:
+        q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     k, v = layer.cached(k, v)
-    return llama.attended(model, layer, q, k, v, around)
+    return llama.attended(model, layer, q, k, v, around, by_head=cut)
 
 
-def attention_in_part(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+CUTTING = frozenset({"minimax_m2"})
+"""Types that cut queries and keys into a rotary part and the rest, even where the rest is empty."""
+
+
+def attention_in_part(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Only the first elements of each head are turned (GLM-4.5); all three projections come before the norms."""
     arch = model.arch
     q, k, v = llama.projected(layer, x)
@@ -46,15 +54,15 @@ def attention_in_part(model: Model, layer: Layer, x: Tensor, around: Shared) -> 
     return llama.attended(model, layer, q, k, v, around, by_head=True)
 
 
-def latent_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def latent_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """DeepSeek-V3's attention."""
     rotation = latent.rotate_pairs if fact(model, "rope_interleave", True) else latent.rotate_halves
-    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), rotation)
+    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), rotation), None
 
 
-def complex_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def complex_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """DeepSeek-V2's attention."""
-    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), latent.rotate_complex)
+    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), latent.rotate_complex), None
 
 
 @dataclass(frozen=True)

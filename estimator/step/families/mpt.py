@@ -42,6 +42,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     mixed = layer.linear(x, "attn.Wqkv")
     q, k, v = ops.split(mixed, [model.arch.hidden] * 3)
     q, v = by_token(q), by_token(v)
+    k, v = layer.cached(k, v)
     scores = ops.scale(scores_of(model, q, k))
     scores = biased(scores, around.tables[0])
     scores = masked(scores, around.mask)

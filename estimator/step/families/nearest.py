@@ -30,7 +30,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return block(model, layer, x, around, attention, mlp, norm)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Projections, norms of queries and keys, rotary, attention, output projection."""
     arch = model.arch
     q, k, v = projected(model, layer, x)

@@ -16,7 +16,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.pre_norm(model, layer, x, around, attention, mlp, layer_norm_plus_one)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, with partial rotary positions."""
     arch = model.arch
     q, k, v = projected(layer, x)

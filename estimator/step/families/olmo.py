@@ -20,7 +20,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.pre_norm(model, layer, x, around, attention, mlp, without_weight)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, turned in fp32."""
     q, k, v = projected(layer, x)
     q, k = widened(q, k, around.cos, around.sin)

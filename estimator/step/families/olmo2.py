@@ -16,7 +16,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.post_norm(model, layer, x, around, attention, mlp, rms_scaled_first)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, with normed queries and keys, turned in fp32."""
     q, k, v = normed(layer, x)
     q, k = widened(q, k, around.cos, around.sin)

@@ -22,7 +22,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.post_norm(model, layer, x, around, attention, mlp, rms_scaled_first)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As OLMo 2's, with the tables of the layer's kind."""
     q, k, v = normed(layer, x)
     q, k = widened(q, k, *around.turns(layer))

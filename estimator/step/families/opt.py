@@ -3,7 +3,7 @@
 from estimator.step import ops
 from estimator.step.activations import activation
 from estimator.step.families.classic import Around, dropped, normed, shared
-from estimator.step.masks import causal_mask
+from estimator.step.masks import causal_mask, tokens_so_far
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import FULL, LONG, Tensor
 from estimator.step.written import attend, by_heads, keys_by_heads
@@ -29,12 +29,12 @@ def stem(model: Model, ids: Tensor) -> Tensor:
 def counted_positions(model: Model) -> tuple[Tensor, Tensor]:
     """A mask of ones and its running sum less one; with a mask at hand, that is used."""
     tape = model.tape
-    ones = tape.new("T", 1, FULL)
+    ones = tape.new(tokens_so_far(model), 1, FULL)
     summed = tape.like(ones)
     product = tape.like(summed)
     less = tape.like(product)
     del product
-    ids = tape.new("T", 1, LONG)
+    ids = tape.new(ones.rows, 1, LONG)
     del less
     return ones, ids
 
@@ -68,6 +68,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     q = by_heads(model, ops.scale(layer.linear(x, "self_attn.q_proj")))
     k = keys_by_heads(model, layer.linear(x, "self_attn.k_proj"))
     v = by_heads(model, layer.linear(x, "self_attn.v_proj"))
+    k, v = layer.cached(k, v)
     out, weights = attend(model, q, k, v, around.mask)
     return layer.linear(out, "self_attn.out_proj"), weights
 

@@ -45,6 +45,7 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     k_turned, k_rest = cut(k, cos.width * arch.kv_heads)
     q_turned, k_turned = rotate(q_turned, cos, sin), rotate(k_turned, cos, sin)
     q, k = ops.concat([q_turned, q_rest]), ops.concat([k_turned, k_rest])
+    k, v = layer.cached(k, v)
     out, weights = attend(model, q, k, v, around.mask, by_head=True)
     return layer.linear(out, "self_attn.dense"), weights
 

@@ -23,7 +23,7 @@ def dropped(model: Model, x: Tensor) -> Tensor:
     return ops.dropout(x, rate(model, model.arch.dropout))
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """One projection cut by slices, rotary, attention, output projection."""
     arch = model.arch
     qkv = layer.linear(x, "self_attn.qkv_proj")

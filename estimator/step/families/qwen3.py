@@ -14,7 +14,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.pre_norm(model, layer, x, around, attention, mlp)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, each projection followed by its norm."""
     q = layer.rms_norm(layer.linear(x, "self_attn.q_proj"), "self_attn.q_norm", model.arch.heads)
     k = layer.rms_norm(layer.linear(x, "self_attn.k_proj"), "self_attn.k_norm", model.arch.kv_heads)

@@ -21,7 +21,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.pre_norm(model, layer, x, around, attention, mlp)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, turned where the layer has positions."""
     q, k, v = projected(layer, x)
     if variant(model.arch, layer.index):

@@ -1,8 +1,9 @@
 """StableLM: layer norms, partial rotary positions, and blocks one after the other or in parallel."""
 
 from estimator.step import ops
+from estimator.step.attention import rotate
 from estimator.step.families.llama import Shared, attended, mlp, projected, shared, stem
-from estimator.step.families.rotary import partial
+from estimator.step.families.rotary import cut
 from estimator.step.families.starcoder2 import top
 from estimator.step.model import Layer, Model
 from estimator.step.tape import Tensor
@@ -17,7 +18,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     with model.tape.inside("norm"):
         x = layer.layer_norm(x, "input_layernorm")
     with model.tape.inside("attention"):
-        added = attention(model, layer, x, around)
+        added, _scores = attention(model, layer, x, around)
     if not model.arch.parallel_residual:
         residual = ops.add(residual, added)
     with model.tape.inside("mlp"):
@@ -33,10 +34,13 @@ def second_norm(layer: Layer, x: Tensor) -> Tensor:
     return layer.layer_norm(x, "post_attention_layernorm")
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
-    """As Llama's, with partial rotary positions."""
-    arch = model.arch
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
+    """As Llama's, with partial rotary positions; the parts live as long as the attention."""
+    arch, cos, sin = model.arch, around.cos, around.sin
     q, k, v = projected(layer, x)
-    q, k = partial(q, k, around.cos, around.sin, (arch.heads, arch.kv_heads))
+    q_turned, q_rest = cut(q, cos.width * arch.heads)
+    k_turned, k_rest = cut(k, cos.width * arch.kv_heads)
+    q_turned, k_turned = rotate(q_turned, cos, sin), rotate(k_turned, cos, sin)
+    q, k = ops.concat([q_turned, q_rest]), ops.concat([k_turned, k_rest])
     k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around, by_head=True)

@@ -68,9 +68,9 @@ def test_to_ignore_is_to_say_nothing() -> None:
     assert rendered(Answer(reply="ignore")).text == ""
 
 
-def test_an_unknown_model_is_repeated_harmlessly() -> None:
-    text = rendered(Answer(reply="clarify"), {"model": "../../etc/passwd @everyone"}).text
-    assert "../../etc/passwd everyone" in text
+def test_an_unknown_value_is_repeated_harmlessly() -> None:
+    text = rendered(Answer(reply="clarify"), {"optimizer": "**sgdd** @everyone"}).text
+    assert text == 'I cannot read "sgdd everyone" as optimizer: leave it out or write it another way.'
 
 
 def test_every_number_of_the_text_has_its_source() -> None:

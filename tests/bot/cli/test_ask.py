@@ -43,7 +43,9 @@ def test_json_is_an_answer(capsys: Capture) -> None:
     [
         ("7b lora gpu:0GB", "A card's memory must be between"),
         ("7b lora 24GB bs -4", "The batch must be a whole number"),
-        ("/vram model:banana gpu:24GB", 'I know no model "banana"'),
+        ("/vram model:banana gpu:24GB", "no model is known as 'banana'"),
+        ("/vram model:7b method:lora gpu:banana", "no GPU is known as 'banana'"),
+        ("/vram model:7b method:lora gpu:24GB optimizer:sgdd", 'I cannot read "sgdd" as optimizer'),
     ],
 )
 def test_wrong_values_are_told_on_standard_error(text: str, words: str, capsys: Capture) -> None:

@@ -39,7 +39,7 @@ def test_explain_tells_every_block_and_assumption(capsys: Capture) -> None:
     ("flags", "words"),
     [
         (["--method", "lora"], "no model was named"),
-        (["--model", "7b", "--micro_batch", "0"], "\"micro_batch\" cannot be 0: it must be ≥ 1"),
+        (["--model", "7b", "--micro_batch", "0"], '"micro_batch" cannot be 0: it must be ≥ 1'),
         (["--model", "7b", "--method", "lroa"], "it must be one of full"),
         (["--model", "7b", "--sqe_len", "4"], "no option --sqe_len; did you mean seq"),
         (["--model", "../../etc/passwd"], "passwd"),

@@ -65,7 +65,7 @@ def test_the_slash_command() -> None:
         ("llama3 8b qlora on 24GB, how long?", "clarify", "time"),
         ("help", "answer", "help"),
         ("8G显存 int4可以lora微调吗", "clarify", "fit"),
-        ("/vram model:banana gpu:24GB", "clarify", "fit"),
+        ("/vram model:7b optimizer:sgdd gpu:24GB", "clarify", "fit"),
         ("lol my gpu fan is so loud today", "ignore", "other"),
         ("thanks, that worked!", "ignore", "other"),
         ("meeting moved to room 4090 at 8b", "ignore", "other"),

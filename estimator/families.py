@@ -5,20 +5,12 @@
 """
 
 import json
-import os
 from functools import cache
 from typing import Any
 
+from estimator.datafiles import read_text
+
 Row = dict[str, Any]
-
-DATA = os.path.join(os.path.dirname(__file__), "data")
-
-
-def read_text(name: str) -> str:
-    """The text of a data file of the catalogue."""
-    # Plain open: importlib.resources costs more than the whole look-up.
-    with open(os.path.join(DATA, name), encoding="utf-8", newline="") as file:
-        return file.read()
 
 
 @cache

@@ -1,0 +1,18 @@
+"""Which sizes of card there are, for runs that name none."""
+
+from functools import cache
+
+from estimator.catalogue import find_gpu
+from estimator.catalogue.cards import cards, class_totals
+
+
+@cache
+def _usable_by_size() -> tuple[tuple[int, int], ...]:
+    """Every size in GB that NVIDIA cards are sold with, and the bytes that the poorest of them really has."""
+    sizes = sorted({size for card in cards() if card.vendor == "NVIDIA" for size in card.nominal if class_totals(size)})
+    return tuple((size, find_gpu(f"{size}GB").usable_low) for size in sizes)
+
+
+def smallest_size_gb(needed: int) -> int | None:
+    """The smallest size of card, in GB, that surely holds so many bytes; None when no single card does."""
+    return next((size for size, usable in _usable_by_size() if usable >= needed), None)

@@ -1,0 +1,63 @@
+"""Runs every example of the README anew and draws its picture: ``python docs/refresh.py``.
+
+Examples and picture are real answers, so both are made again whenever the estimator or the templates change; the tests
+fail while they differ.
+"""
+
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import resvg_py
+from rich.console import Console
+from rich.text import Text
+
+from bot import service
+from bot.cli.paint import painted
+
+ROOT = Path(__file__).parent.parent
+QUESTION = "/vram model:0.5b method:lora gpu:8GB"
+FONT = "DejaVu Sans Mono"
+COLUMNS = 112
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+COMMAND = re.compile(r"^\$ .*$", re.MULTILINE)
+
+
+def svg_of(question: str) -> str:
+    """A terminal window that shows the question and its answer."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, highlight=False)
+    console.print(Text(f'$ vram-bot ask "{question}"', style="dim"))
+    console.print(painted(service.ask(question, lang="en").text))
+    svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title="vram-bot"), flags=re.DOTALL)
+    return svg.replace("Fira Code", FONT).replace("arial", FONT)
+
+
+def answered(block: re.Match[str]) -> str:
+    """A console block with each command's own output below it."""
+    return (
+        "```console\n" + "\n".join(f"{command}\n{output_of(command)}" for command in COMMAND.findall(block[1])) + "```"
+    )
+
+
+def output_of(command: str) -> str:
+    """What a command of the README prints; the one command that may stand before a pipe is echo."""
+    *echoed, program = [shlex.split(part) for part in command.removeprefix("$ ").split("|")]
+    text = " ".join(echoed[0][1:]) + "\n" if echoed else ""
+    arguments = [sys.executable, "-m", "bot", *program[1:]]
+    done = subprocess.run(arguments, input=text, capture_output=True, text=True, check=True, cwd=ROOT)  # noqa: S603
+    return done.stdout.rstrip("\n") + "\n"
+
+
+def main() -> None:
+    """Write the README and its picture."""
+    readme = ROOT / "README.md"
+    readme.write_text(BLOCK.sub(answered, readme.read_text("utf-8")), "utf-8")
+    picture = resvg_py.svg_to_bytes(svg_string=svg_of(QUESTION), width=1600, monospace_family=FONT)
+    (ROOT / "docs" / "answer.png").write_bytes(bytes(picture))
+
+
+if __name__ == "__main__":
+    main()
