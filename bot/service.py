@@ -37,7 +37,7 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None) ->
 
 
 def estimate(run: Run) -> Estimate:
-    """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError when it cannot be said."""
+    """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError."""
     try:
         return estimate_run(run)
     except EstimatorError as error:

@@ -3,7 +3,7 @@
 import tomllib
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from estimator.schema import Fit, Interval, Range
 
@@ -24,30 +24,66 @@ def workspace_bytes(compute_capability: str | None, training: bool) -> int:
     return int(each) * (2 if training else 1)
 
 
-def interval(allocated: int, spread: str) -> Interval:
+class Sizes(NamedTuple):
+    """Bytes: what is there during the whole step, what the step allocates at its peak, and cuBLAS workspaces."""
+
+    static: int
+    dynamic: int
+    workspace: int
+
+    @property
+    def allocated(self) -> int:
+        """What PyTorch's allocator counts."""
+        return self.static + self.dynamic + self.workspace
+
+
+class Spread(NamedTuple):
+    """Shares of static and dynamic bytes: bounds of the allocated peak, and what the allocator's segments add."""
+
+    static: tuple[float, float]
+    dynamic: tuple[float, float]
+    reserved: tuple[float, float, float]
+
+
+@lru_cache(maxsize=64)
+def spread(sureness: str, regime: str) -> Spread:
+    """The spread of an architecture this well known, run this way."""
+    table = constants()
+    bounds = table["allocated"][sureness]
+    return Spread(tuple(bounds["static"]), tuple(bounds["dynamic"]), tuple(table["reserved"][regime]))
+
+
+def interval(sizes: Sizes, around: Spread) -> Interval:
     """Where the true allocated peak lies in 90 % of the cases."""
-    low, high = constants()["allocated"][spread]["relative"]
-    return Interval.model_construct(low=int(allocated * (1 + low)), high=int(allocated * (1 + high)), coverage=0.9)
-
-
-def reserved(allocated: int, regime: str, bounds: Interval) -> Range:
-    """Segments that the caching allocator holds for these tensors."""
-    low, expected, high = constants()["reserved"][regime]["relative"]
-    return Range.model_construct(
-        low=int(bounds.low * (1 + low)), expected=int(allocated * (1 + expected)), high=int(bounds.high * (1 + high))
+    low, high = (
+        int(sizes.allocated + sizes.static * static + sizes.dynamic * dynamic)
+        for static, dynamic in zip(around.static, around.dynamic, strict=True)
     )
+    return Interval.model_construct(low=low, high=high, coverage=0.9)
+
+
+def reserved(sizes: Sizes, around: Spread) -> Range:
+    """Segments that the caching allocator holds for these tensors."""
+    bounds = interval(sizes, around)
+    low, expected, high = (int(share * sizes.dynamic) for share in around.reserved)
+    return Range.model_construct(low=bounds.low + low, expected=sizes.allocated + expected, high=bounds.high + high)
 
 
 def device(held: Range) -> Range:
     """What nvidia-smi shows: reserved, the CUDA context and loaded kernels."""
-    low, expected, high = (int(gib * GIB) for gib in constants()["context"]["gib"])
+    low, expected, high = _context()
     return Range.model_construct(low=held.low + low, expected=held.expected + expected, high=held.high + high)
 
 
-def most_live_bytes(usable: int, workspace: int, spread: str, regime: str) -> int:
-    """Live bytes up to which the high end of the device range stays within ``usable``."""
-    relative = (1 + constants()["allocated"][spread]["relative"][1]) * (1 + constants()["reserved"][regime]["relative"][2])
-    return int((usable - constants()["context"]["gib"][2] * GIB) / relative) - workspace - 2
+def _context() -> tuple[int, int, int]:
+    low, expected, high = (int(gib * GIB) for gib in constants()["context"]["gib"])
+    return low, expected, high
+
+
+def most_dynamic(usable: int, sizes: Sizes, around: Spread) -> int:
+    """Dynamic bytes up to which the high end of the device range stays within ``usable``."""
+    left = usable - _context()[2] - sizes.workspace - sizes.static * (1 + around.static[1])
+    return int(left / (1 + around.dynamic[1] + around.reserved[2])) - 4
 
 
 def fit(on_card: Range, usable: int) -> Fit:

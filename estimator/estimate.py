@@ -25,7 +25,8 @@ def estimate(run: Run) -> Estimate:
     check_scope(complete, model)
     setting = setting_of(complete, model.architecture)
     peak = peak_of(setting)
-    per_gpu = per_card(setting, peak, gpu)
+    sizes = sizes_of(setting, peak, gpu)
+    per_gpu = per_card(setting, peak, sizes)
     result = Estimate.model_construct(
         id=None, run=complete, assumptions=assumptions, notes=notes_on(complete, model, gpu, setting), per_gpu=per_gpu,
         host=Host.model_construct(ram=peak.base.optimizer.paged, nvme=0),
@@ -34,15 +35,15 @@ def estimate(run: Run) -> Estimate:
     result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
     if gpu is not None and usable is not None:
         result.fit = card.fit(per_gpu.device_peak, usable)
-        result.max = largest_that_fit(setting, most_live(setting, gpu, usable))
+        result.max = largest_that_fit(setting, most_live(setting, sizes, usable))
     return result
 
 
 def measured(setting: Setting, gpu: GpuMatch | None, usable: int | None) -> tuple[int, Range, Verdict | None]:
     """Allocated peak, device range and verdict of a setting."""
-    allocated = peak_of(setting).live + workspace(setting, gpu)
-    shown = ranges(setting, allocated)[2]
-    return allocated, shown, card.fit(shown, usable).verdict if usable is not None else None
+    sizes = sizes_of(setting, peak_of(setting), gpu)
+    shown = card.device(card.reserved(sizes, spread_around(setting)))
+    return sizes.allocated, shown, card.fit(shown, usable).verdict if usable is not None else None
 
 
 def card_of(run: Run) -> GpuMatch | None:
@@ -64,22 +65,21 @@ def usable_bytes(run: Run, gpu: GpuMatch) -> int:
     return gpu.usable_low - int((run.reserved_by_others_gib or 0) * GIB)
 
 
-def workspace(setting: Setting, gpu: GpuMatch | None) -> int:
-    """cuBLAS workspaces of this card."""
-    return card.workspace_bytes((gpu.compute_capability or None) if gpu else None, setting.regime.training)
+def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
+    """Static, dynamic and workspace bytes at the peak."""
+    capability = (gpu.compute_capability or None) if gpu else None
+    workspace = card.workspace_bytes(capability, setting.regime.training)
+    return card.Sizes(peak.base.total, peak.live - peak.base.total, workspace)
 
 
-def ranges(setting: Setting, allocated: int) -> tuple[card.Interval, Range, Range]:
-    """Interval of the allocated peak, and the reserved and device ranges."""
-    bounds = card.interval(allocated, spread_of(setting.arch.model_type))
-    held = card.reserved(allocated, regime_name(setting), bounds)
-    return bounds, held, card.device(held)
+def spread_around(setting: Setting) -> card.Spread:
+    """How far the truth may lie from the estimate."""
+    return card.spread(spread_of(setting.arch.model_type), regime_name(setting))
 
 
-def most_live(setting: Setting, gpu: GpuMatch | None, usable: int) -> int:
+def most_live(setting: Setting, sizes: card.Sizes, usable: int) -> int:
     """Live bytes with which the run still fits."""
-    spread = spread_of(setting.arch.model_type)
-    return card.most_live_bytes(usable, workspace(setting, gpu), spread, regime_name(setting))
+    return sizes.static + card.most_dynamic(usable, sizes, spread_around(setting))
 
 
 def regime_name(setting: Setting) -> str:
@@ -91,14 +91,14 @@ def regime_name(setting: Setting) -> str:
     return kind if regime.checkpointing == "none" else f"{kind}-checkpointed"
 
 
-def per_card(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> PerGpu:
+def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
     """Everything that one card holds."""
-    extra = workspace(setting, gpu)
-    allocated = peak.live + extra
-    bounds, held, shown = ranges(setting, allocated)
+    around = spread_around(setting)
+    held = card.reserved(sizes, around)
     return PerGpu.model_construct(
-        allocated_peak=allocated, reserved_peak=held, device_peak=shown, interval=bounds, peak_phase=peak.phase,
-        phases=_phases(peak, extra), at_peak=at_peak(setting, peak, extra), steady=peak.base.total + extra,
+        allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),
+        interval=card.interval(sizes, around), peak_phase=peak.phase, phases=_phases(peak, sizes.workspace),
+        at_peak=at_peak(setting, peak, sizes.workspace), steady=peak.base.total + sizes.workspace,
     )  # fmt: skip
 
 

@@ -40,26 +40,9 @@ def _readings() -> dict[str, Known]:
 
 
 @cache
-def _table() -> str:
-    return read_text("aliases.tsv")
-
-
-def _one(key: str) -> Known | None:
-    """One key of the table, by searching its text: building the whole index costs more than a look-up may take."""
-    table = _table()
-    for mark in (f"\t{key}\n", f"\t{key}|", f"|{key}|", f"|{key}\n"):
-        position = table.find(mark)
-        if position >= 0:
-            start = table.rfind("\n", 0, position) + 1
-            model_id, kind, _names = table[start : table.find("\n", position + 1)].split("\t")
-            return Known(model_id, kind)
-    return None
-
-
-@cache
 def _plain() -> dict[str, Known]:
     found: dict[str, Known] = {}
-    for line in _table().splitlines()[1:]:
+    for line in read_text("aliases.tsv").splitlines()[1:]:
         model_id, kind, names = line.split("\t")
         known = Known(model_id, kind)
         found.update(dict.fromkeys(names.split("|"), known))
@@ -68,9 +51,7 @@ def _plain() -> dict[str, Known]:
 
 def exact(key: str) -> Known | None:
     """What a normalised key means, None when it is not in the tables."""
-    if not key or "|" in key:
-        return None
-    return _readings().get(key) or _one(key)
+    return _readings().get(key) or _plain().get(key)
 
 
 @cache

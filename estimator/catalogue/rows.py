@@ -8,7 +8,7 @@ import csv
 import json
 import re
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from estimator.architecture import Architecture, Vision
@@ -73,6 +73,7 @@ def families() -> dict[str, str]:
     return {model_id: line.split(",", 2)[1] for model_id, line in _lines().items()}
 
 
+@cache
 def model_row(model_id: str) -> ModelRow:
     """The facts of one model."""
     fields = next(csv.reader([_lines()[model_id]]))
@@ -109,7 +110,7 @@ def _layer_types(pattern: str, layers: int) -> list[str]:
     return [word for count, word in runs for _ in range(int(count))] if runs else [pattern] * layers
 
 
-@lru_cache(maxsize=64)
+@cache
 def architecture(model_id: str) -> Architecture:
     """The architecture of a model of the catalogue."""
     row = model_row(model_id)

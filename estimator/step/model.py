@@ -122,7 +122,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor
     x = ops.autocast(x)
     tape = x.tape
     kept = [tape.save(t) for t, wanted in ((x, weight.needs), (weight, x.needs)) if wanted]
-    out = tape.new(x.rows, width, x.itemsize)
+    out = tape.result("mm" if bias is None else "addmm", x.rows, width, x.itemsize)
     inputs = [x, weight] if bias is None else [x, weight, bias]
     if not any(t.needs for t in inputs):
         return out

@@ -23,6 +23,8 @@ class Regime:
     ``single`` (batch is 1) and ``windowed`` (the length reaches the sliding window) select layouts and kernels.
     ``accumulates``: gradients of an earlier micro-step are alive during the backward.
     ``kbit``: norms, embeddings and head are fp32 (peft's k-bit preparation).
+    ``reentrant``: checkpoints run without a graph and again with one (PyTorch's older kind). ``offload_saved``: what
+    the backward keeps waits in host memory. ``scaler``: the loss is scaled (GradScaler).
     ``fp16``: half precision is fp16 (bf16 otherwise); only some quantised kernels care.
     ``update``: lomo | adalomo, an optimizer that runs inside the backward.
     ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
@@ -54,6 +56,9 @@ class Regime:
     quirks: tuple[str, ...] = ()
     update: str | None = None
     fp16: bool = False
+    scaler: bool = False
+    reentrant: bool = False
+    offload_saved: bool = False
 
     def trains(self, index: int, layers: int) -> bool:
         """Whether the own parameters of layer ``index`` of ``layers`` train (not its adapters)."""

@@ -9,6 +9,7 @@ Rules of lifetime: torch/csrc/autograd/engine.cpp, input_buffer.cpp, functions/a
 torch/utils/checkpoint.py for non-reentrant checkpointing with early stop.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
@@ -137,12 +138,14 @@ class Frame:
     ``dropped`` are weak references: what nothing asks for any more (a graph that was thrown away) is not kept again.
     """
 
-    __slots__ = ("arguments", "call", "count", "dropped", "kept")
+    __slots__ = ("arguments", "cache", "call", "count", "dropped", "kept", "made")
 
-    def __init__(self, call: Callable[..., Tensor], arguments: tuple[Tensor, ...]) -> None:
+    def __init__(self, call: Callable[..., Tensor], arguments: tuple[Any, ...]) -> None:
         self.call = call
         self.arguments = arguments
         self.dropped: list[ref[Dropped]] = []
+        self.cache: deque[Storage | None] = deque()
+        self.made: dict[str, int] = {}
         self.count = 0
         self.kept: dict[int, Any] | None = None
 
@@ -155,6 +158,15 @@ class Dropped:
     def __init__(self, frame: Frame, index: int) -> None:
         self.frame = frame
         self.index = index
+
+
+class Offloaded:
+    """Stands for a saved tensor that waits in host memory; a copy comes back when it is asked for."""
+
+    __slots__ = ("item", "itemsize", "rows", "width")
+
+    def __init__(self, tensor: Tensor, item: str) -> None:
+        self.rows, self.width, self.itemsize, self.item = tensor.rows, tensor.width, tensor.itemsize, item
 
 
 class Tape:
@@ -175,6 +187,10 @@ class Tape:
         self.casts: dict[int, tuple[Leaf, Tensor, int]] = {}
         self.frame: Frame | None = None
         self.merge_in_place = merge_in_place
+        self.recording = True
+        self.offloads = False
+        self.keeps: Callable[[str, int], bool] | None = None
+        self.core: Callable[..., Tensor] | None = None
         self.single = True
         self.stage = ""
         self.windowed = False
@@ -201,8 +217,10 @@ class Tape:
     def save(self, tensor: Tensor | None) -> Any:
         """Keep a tensor for the backward; inside a checkpointed region it is dropped and made again."""
         frame = self.frame
-        if tensor is None or frame is None:
-            return tensor.storage if tensor is not None else None
+        if tensor is None or not self.recording:
+            return None
+        if frame is None:
+            return Offloaded(tensor, self.item) if self.offloads else tensor.storage
         if frame.kept is None:
             dropped = Dropped(frame, len(frame.dropped))
             frame.dropped.append(ref(dropped))
@@ -216,7 +234,7 @@ class Tape:
 
     def attach(self, out: Tensor, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward) -> Tensor:
         """Make ``out`` the result of a differentiable operation; ``backward(grad)`` gives a gradient per input."""
-        if not self.grad_enabled:
+        if not (self.grad_enabled and self.recording):
             return out
         out.needs = True
         if self.frame is not None and self.frame.kept is not None:
@@ -251,9 +269,24 @@ class Tape:
             self.casts = {key: entry for key, entry in self.casts.items() if entry[2] != segment}
         self.autocast = False
 
-    def checkpoint(self, call: Callable[..., Tensor], *arguments: Tensor) -> Tensor:
-        """Run ``call`` keeping only its arguments; the backward runs it again."""
-        frame = Frame(call, arguments)
+    def result(self, kind: str, rows: Rows, width: int, itemsize: int) -> Tensor:
+        """The result of an operation that selective checkpointing may keep (``keeps`` by kind and number)."""
+        frame = self.frame
+        if frame is None or self.keeps is None:
+            return self.new(rows, width, itemsize)
+        number = frame.made[kind] = frame.made.get(kind, 0) + 1
+        if not self.keeps(kind, number):
+            return self.new(rows, width, itemsize)
+        if frame.kept is not None:
+            return Tensor(self, frame.cache.popleft(), rows, width, itemsize)
+        out = self.new(rows, width, itemsize)
+        frame.cache.append(out.storage)
+        return out
+
+    def checkpoint(self, call: Callable[..., Tensor], *arguments: Tensor, offload: bool = False) -> Tensor:
+        """Run ``call`` keeping only its arguments (``offload``: in host memory); the backward runs it again."""
+        kept: tuple[Any, ...] = tuple(Offloaded(x, self.item) for x in arguments) if offload else arguments
+        frame = Frame(call, kept)
         self.frame = frame
         out = call(*arguments)
         self.frame = None
@@ -263,10 +296,11 @@ class Tape:
         """Run a checkpointed region again, up to the last tensor that its backward asks for."""
         outer = self.item, self.casts, self.scope, self.autocast
         self.item, self.casts, self.autocast = "recompute", {}, self.replay_autocast
-        frame.kept, frame.count = {}, 0
+        frame.kept, frame.count, frame.made = {}, 0, {}
+        arguments = [self.returned(x) if isinstance(x, Offloaded) else x for x in frame.arguments]
         self.frame = frame
         try:
-            frame.call(*frame.arguments)
+            frame.call(*arguments)
         except StopReplay:
             pass
         self.frame = None
@@ -274,10 +308,13 @@ class Tape:
 
     def backward(self, root: Tensor) -> None:
         """Run the backward from ``root``, whose gradient is a new tensor of its shape."""
+        self.backward_from(root, self.like(root))
+
+    def backward_from(self, root: Tensor, seed: Tensor) -> None:
+        """Run the backward from ``root`` with the gradient ``seed``."""
         assert root.node is not None
         waiting: dict[int, tuple[Node, list[Tensor | None]]] = {}
         queue: list[int] = []
-        seed = self.like(root)
         self._hand(Edge(root), seed, waiting, queue)
         root.node = None
         while queue:
@@ -327,8 +364,13 @@ class Tape:
                     self.replay(kept.frame)
         return [self._unpack(kept) for kept in saved]
 
-    @staticmethod
-    def _unpack(kept: Any) -> Any:
+    def returned(self, kept: Offloaded) -> Tensor:
+        """The copy of an offloaded tensor on the card."""
+        return self.new(kept.rows, kept.width, kept.itemsize, kept.item)
+
+    def _unpack(self, kept: Any) -> Any:
+        if isinstance(kept, Offloaded):
+            return self.returned(kept).storage
         if isinstance(kept, Dropped):
             assert kept.frame.kept is not None
             return kept.frame.kept.pop(kept.index)

@@ -2,12 +2,13 @@
 
 from estimator.architecture import Architecture, Inventory
 from estimator.step.assembly import Builder
+from estimator.step.checkpointing import checkpointed, prepare, wanted
 from estimator.step.families import family_of
 from estimator.step.fused_update import FusedUpdate
 from estimator.step.losses import LOSSES
 from estimator.step.masks import given_mask
 from estimator.step.model import Model, wants_gradient
-from estimator.step.ops import cast
+from estimator.step.ops import cast, scale
 from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
@@ -24,7 +25,7 @@ def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]
     keys: list[tuple[int, ...]] = []
     for index, kind in enumerate(inventory.layers):
         edge = 1 if index == lowest_of[kind] else 2 if index == total - 1 else 3 if index == lowest else 0
-        skipped = regime.checkpointing == "every" and index % regime.every != 0
+        skipped = regime.checkpointing == "every" and not wanted(regime, index)
         keys.append((kind, edge, int(index >= lowest), int(skipped)))
     return keys
 
@@ -39,6 +40,7 @@ def trace_training(arch: Architecture, inventory: Inventory, regime: Regime) -> 
     traced = {key: index for index, key in reversed(list(enumerate(classes)))}
     order = sorted(traced.values())
     model = Model(tape, arch, inventory, regime)
+    prepare(tape, regime)
     _run(tape, model, order)
     segments_of = {key: order.index(index) + 1 for key, index in traced.items()}
     return _assemble(tape, [segments_of[key] for key in classes], len(order))
@@ -48,6 +50,7 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.mark("forward")
     ids, labels = tape.new("T", 1, LONG), tape.new("T", 1, LONG)
     model.given_mask = given_mask(model)
+    scaler = [tape.new("1", 1, FULL, "other") for _ in range(2)] if model.regime.scaler else []
     loss, logits = _forward(tape, model, order, ids, labels)
     tape.end_autocast()
     tape.segment = len(order) + 1
@@ -60,14 +63,18 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     model.given_mask = None
     tape.item = "other"
     tape.mark("backward")
+    if model.regime.scaler:
+        loss = scale(loss)
     update = FusedUpdate(tape, model.regime.update) if model.regime.update else None
     tape.on_gradient = update
     tape.backward(loss)
     if update is not None:
         update(None)
     del loss
+    if scaler:
+        scaler.append(tape.new("1", 1, FULL, "other"))
     tape.mark("end")
-    del logits, model
+    del logits, model, scaler
 
 
 def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
@@ -107,9 +114,8 @@ def _layer(tape, model, family, index, hidden, around):  # type: ignore[no-untyp
     layer = model.layer(index)
     seen = around.of(layer) if hasattr(around, "of") else around
     regime = model.regime
-    wanted = regime.checkpointing == "full" or (regime.checkpointing == "every" and index % regime.every == 0)
-    if wanted and hidden.needs | layer.trains:
-        return tape.checkpoint(lambda x: family.layer(model, layer, x, seen), hidden)
+    if wanted(regime, index) and hidden.needs | layer.trains:
+        return checkpointed(tape, regime, lambda x: family.layer(model, layer, x, seen), hidden)
     return family.layer(model, layer, hidden, seen)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from estimator.architecture import Architecture, from_config
+from estimator.catalogue.models import find_model
 from estimator.errors import EstimatorError
 from estimator.inventory import inventory
 
@@ -101,10 +102,10 @@ def test_falcon_says_multi_query_instead_of_a_count() -> None:
         ({"model_type": "mistral", "sliding_window": None}, ("full",) * 4),
         ({"model_type": "gemma2"}, ("sliding", "full", "sliding", "full")),
         ({"model_type": "cohere2", "sliding_window_pattern": 2}, ("sliding", "full", "sliding", "full")),
-        ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 3}, ("full", "full", "full", "sliding")),
+        ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 3}, ("full",) * 3 + ("sliding",)),
         ({"model_type": "qwen2"}, ("full",) * 4),
-        ({"model_type": "gpt_oss", "layer_types": ["full_attention"] * 4, "num_local_experts": 4, "num_experts_per_tok": 2},
-         ("full",) * 4),
+        ({"model_type": "gpt_oss", "layer_types": ["full_attention"] * 4, "num_local_experts": 4,
+          "num_experts_per_tok": 2}, ("full",) * 4),
         ({"model_type": "qwen3_next", "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32},
          ("linear", "linear", "linear", "full")),
     ],
@@ -147,3 +148,15 @@ def test_a_type_that_is_not_described_needs_its_dimensions() -> None:
 def test_dtype_is_kept_in_either_spelling() -> None:
     assert read(torch_dtype="bfloat16").default_dtype == "bfloat16"
     assert read(dtype="float16").default_dtype == "float16"
+
+
+def test_a_llava_config_counts_its_tower() -> None:
+    text = {"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24}
+    text |= {"num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True}
+    tower = {"model_type": "clip_vision_model", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16}
+    tower |= {"intermediate_size": 4096, "image_size": 336, "patch_size": 14, "projection_dim": 768}
+    match = find_model({"model_type": "llava", "text_config": text, "vision_config": tower})
+    # As transformers 5.24.0 builds the model: 494,032,768 + 303,507,456 + 1,722,112.
+    assert match.params_total == 799_262_336
+    assert match.architecture.vision is not None
+    assert match.architecture.vision.tokens_per_image == 576

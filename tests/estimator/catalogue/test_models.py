@@ -153,9 +153,7 @@ def test_every_alias_is_found() -> None:
 
 
 def test_the_alias_tables_are_whole() -> None:
-    lines = aliases._table().splitlines()[1:]
-    plain = sum(len(line.split("\t")[2].split("|")) for line in lines)
-    assert plain + len(aliases._readings()) == 5745
+    assert len(aliases._plain()) + len(aliases._readings()) == 5745
 
 
 def test_completion_prefers_what_begins_so() -> None:
@@ -165,7 +163,7 @@ def test_completion_prefers_what_begins_so() -> None:
     assert model_names("no such model", 25) == []
 
 
-@settings(max_examples=150, deadline=2000)
+@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_is_answered_or_refused(text: str) -> None:
     try:
@@ -176,7 +174,7 @@ def test_any_text_is_answered_or_refused(text: str) -> None:
         assert match.params_total > 0
 
 
-@settings(max_examples=150, deadline=2000)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.sampled_from(["qwen", "llama", "7b", "-", "/", "..", "gguf", "awq", "q4_k_m", "x", "2.5", " "]), max_size=12
@@ -189,7 +187,7 @@ def test_any_mixture_of_name_parts_is_answered_or_refused(parts: list[str]) -> N
         assert error.field == "model"
 
 
-@settings(max_examples=200, deadline=2000)
+@settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from([*QWEN, "head_dim", "text_config", "layer_types", "num_experts", "sliding_window"]),
