@@ -6,8 +6,8 @@ from typing import Any
 from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
 from bot.cards import smallest_size_gb
-from bot.intake.names import card_named
-from bot.intake.runs import SAME_CARD, with_facts
+from bot.intake.names import card_named, model_named
+from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
 from estimator.errors import EstimatorError
@@ -60,7 +60,13 @@ def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = Fal
 
 
 def run_of(fields: dict[str, Any]) -> Run:
-    """The run to estimate for fields that were understood; memory that is said to be usable counts as the card's."""
+    """The run to estimate for fields that were understood.
+
+    A size that no model has is told by the model nearest to it; memory that is said to be usable counts as the card's.
+    """
+    model = fields.get("model")
+    if isinstance(model, str) and is_bare_size(model) and fields.get("resolved_model"):
+        fields = {**fields, "model": model if model_named(model) else fields["resolved_model"]}
     run = Run.model_validate({name: value for name, value in fields.items() if name not in NOT_OF_RUN})
     stated: float | None = fields.get("memory_gb")
     card = card_named(run.gpu) if stated and isinstance(run.gpu, str) else None

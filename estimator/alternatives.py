@@ -29,7 +29,7 @@ def alternatives(setting: Setting, assumed: Iterable[Assumption], measure: Measu
             other = setting._replace(regime=replace(setting.regime, **{name: value}))
             allocated, shown, verdict = measure(other)
             found.append(
-                Alternative.model_construct(
+                Alternative(
                     change={field: value}, why=texts[0], why_zh=texts[1], allocated_peak=allocated, device_peak=shown, verdict=verdict
                 )
             )

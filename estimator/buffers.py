@@ -9,15 +9,42 @@ Buffer = tuple[str, int, int]
 """Name, bytes of one, and how many there are."""
 
 PER_TYPE_ROTARY = frozenset(
-    "gemma3_text gemma3n_text gemma4_text olmo3 modernbert mellum mimo_v2_flash laguna step3p7 granite_swa".split()
+    [
+        "gemma3_text",
+        "gemma3n_text",
+        "gemma4_text",
+        "olmo3",
+        "modernbert",
+        "mellum",
+        "mimo_v2_flash",
+        "laguna",
+        "step3p7",
+        "granite_swa",
+    ]
 )
 """Types with a rotary table per kind of attention layer."""
-SCALED_EMBEDDING = frozenset("gemma gemma2 gemma3_text gemma3n_text gemma4_text".split())
+SCALED_EMBEDDING = frozenset(["gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4_text"])
 POSITION_TABLES = {"bert": 2, "roberta": 2, "xlm-roberta": 2, "distilbert": 1}
 """Encoders: int64 vectors over all positions (position and token-type ids)."""
 ROUTER_BIAS = frozenset(
-    "deepseek_v3 deepseek_v32 dots1 exaone_moe glm4_moe glm4_moe_lite glm_moe_dsa hy_v3 mimo_v2_flash minimax_m2 "
-    "nemotron_h solar_open kimi_k2 ernie4_5_moe axk1 beam".split()
+    [
+        "deepseek_v3",
+        "deepseek_v32",
+        "dots1",
+        "exaone_moe",
+        "glm4_moe",
+        "glm4_moe_lite",
+        "glm_moe_dsa",
+        "hy_v3",
+        "mimo_v2_flash",
+        "minimax_m2",
+        "nemotron_h",
+        "solar_open",
+        "kimi_k2",
+        "ernie4_5_moe",
+        "axk1",
+        "beam",
+    ]
 )
 """Types whose router keeps a correction bias per expert in fp32."""
 

@@ -59,20 +59,20 @@ def interval(sizes: Sizes, around: Spread) -> Interval:
         int(sizes.allocated + sizes.static * static + sizes.dynamic * dynamic)
         for static, dynamic in zip(around.static, around.dynamic, strict=True)
     )
-    return Interval.model_construct(low=low, high=high, coverage=0.9)
+    return Interval(low=low, high=high, coverage=0.9)
 
 
 def reserved(sizes: Sizes, around: Spread) -> Range:
     """Segments that the caching allocator holds for these tensors."""
     bounds = interval(sizes, around)
     low, expected, high = (int(share * sizes.dynamic) for share in around.reserved)
-    return Range.model_construct(low=bounds.low + low, expected=sizes.allocated + expected, high=bounds.high + high)
+    return Range(low=bounds.low + low, expected=sizes.allocated + expected, high=bounds.high + high)
 
 
 def device(held: Range) -> Range:
     """What nvidia-smi shows: reserved, the CUDA context and loaded kernels."""
     low, expected, high = _context()
-    return Range.model_construct(low=held.low + low, expected=held.expected + expected, high=held.high + high)
+    return Range(low=held.low + low, expected=held.expected + expected, high=held.high + high)
 
 
 def _context() -> tuple[int, int, int]:
@@ -94,7 +94,7 @@ def fit(on_card: Range, usable: int) -> Fit:
         verdict = "tight"
     else:
         verdict = "does_not_fit"
-    return Fit.model_construct(
+    return Fit(
         verdict=verdict, usable=usable, margin=usable - on_card.expected, confidence=_confidence(on_card, usable)
     )
 

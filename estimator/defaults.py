@@ -12,13 +12,12 @@ NUMBERS_OF_OURS = ("micro_batch", "seq_len", "adapter.rank", "context_len", "new
 
 
 class Rule(NamedTuple):
-    """A default: ``field`` takes ``value`` where every condition of ``when`` holds."""
+    """A default: ``field`` takes ``value`` where every condition of ``when`` holds; ``said`` is how it is reported."""
 
     field: str
     value: Any
     when: tuple[tuple[str, tuple[Any, ...]], ...]
-    why: str
-    why_zh: str
+    said: Assumption
 
 
 class Facts(NamedTuple):
@@ -35,56 +34,68 @@ def rules() -> dict[str, list[Rule]]:
     table = tomllib.loads(files("estimator").joinpath("data/defaults.toml").read_text(encoding="utf-8"))
     by_field: dict[str, list[Rule]] = {}
     for row in table["rule"]:
-        when = tuple((key, tuple(value) if isinstance(value, list) else (value,)) for key, value in row.get("when", {}).items())
-        rule = Rule(row["field"], row["value"], when, row["why"], row["why_zh"])
-        by_field.setdefault(rule.field, []).append(rule)
+        by_field.setdefault(row["field"], []).append(_rule(row))
     return by_field
+
+
+def _rule(row: dict[str, Any]) -> Rule:
+    when = tuple(
+        (key, tuple(value) if isinstance(value, list) else (value,)) for key, value in row.get("when", {}).items()
+    )
+    said = Assumption(field=row["field"], value=row["value"], why=row["why"], why_zh=row["why_zh"])
+    return Rule(row["field"], row["value"], when, said)
 
 
 def filled(run: Run, facts: Facts) -> tuple[Run, list[Assumption]]:
     """``run`` with every default in place, and the assumptions made."""
-    values = {name: getattr(run, name) for name in Run.model_fields}
+    known = dict(run)
     adapter = run.adapter.model_dump() if run.adapter else {}
-    state = _State(values, adapter, facts)
-    assumptions = []
-    for name, choices in rules().items():
-        if state.value(name) is None:
-            rule = next((rule for rule in choices if state.holds(rule)), None)
-            if rule is not None:
-                state.put(name, rule.value)
-                assumptions.append(Assumption.model_construct(field=name, value=rule.value, why=rule.why, why_zh=rule.why_zh))
-    if state.adapter:
-        values["adapter"] = Adapter.model_construct(**{name: state.adapter.get(name) for name in Adapter.model_fields})
-    return Run.model_construct(**values), assumptions
-
-
-class _State:
-    def __init__(self, values: dict[str, Any], adapter: dict[str, Any], facts: Facts) -> None:
-        self.values = values
-        self.adapter = adapter
-        self.facts = facts
-
-    def value(self, name: str) -> Any:
-        if name.startswith("adapter."):
-            return self.adapter.get(name[8:])
-        return self.values[name]
-
-    def put(self, name: str, value: Any) -> None:
-        if name.startswith("adapter."):
-            self.adapter[name[8:]] = value
+    state = tuple(known[name] if _decides(name) else known[name] is not None for name in Run.model_fields)
+    chosen = _chosen(state, tuple(name for name, value in adapter.items() if value is not None), facts)
+    update: dict[str, Any] = {}
+    for rule in chosen:
+        if rule.field.startswith("adapter."):
+            adapter[rule.field[8:]] = rule.value
         else:
-            self.values[name] = value
+            update[rule.field] = rule.value
+    if adapter:
+        update["adapter"] = Adapter(**adapter)
+    return run.model_copy(update=update), [rule.said for rule in chosen]
 
-    def holds(self, rule: Rule) -> bool:
-        return all(self.fact(key) in wanted for key, wanted in rule.when)
 
-    def fact(self, key: str) -> Any:
-        if key == "quantised":
-            return self.facts.quantised or self.values["weight_format"] is not None
-        if key == "adapted":
-            return self.values["task"] == "train" and self.values["method"] in ("lora", "dora", "qlora")
-        if key == "wants_infer":
-            return any(self.values[name] is not None for name in ("context_len", "new_tokens", "engine"))
-        if key in ("stored", "bf16_card"):
-            return getattr(self.facts, key)
-        return self.values[key]
+DECIDING = frozenset({"framework", "task", "stage", "method", "precision", "weight_format"})
+"""Fields whose values the rules' conditions ask for; of the others only whether they are given matters."""
+
+
+def _decides(name: str) -> bool:
+    return name in DECIDING
+
+
+@lru_cache(maxsize=4096)
+def _chosen(state: tuple[Any, ...], adapter: tuple[str, ...], facts: Facts) -> tuple[Rule, ...]:
+    """The rules that apply to runs in this state; rules may build on the values of earlier ones."""
+    values = {name: value for name, value in zip(Run.model_fields, state, strict=True) if value not in (None, False)}
+    values |= dict.fromkeys((f"adapter.{name}" for name in adapter), True)
+    chosen = []
+    for name, choices in rules().items():
+        rule = None if name in values else next((rule for rule in choices if _holds(rule, values, facts)), None)
+        if rule is not None:
+            values[name] = rule.value
+            chosen.append(rule)
+    return tuple(chosen)
+
+
+def _holds(rule: Rule, values: dict[str, Any], facts: Facts) -> bool:
+    return all(_fact(key, values, facts) in wanted for key, wanted in rule.when)
+
+
+def _fact(key: str, values: dict[str, Any], facts: Facts) -> Any:
+    if key == "quantised":
+        return facts.quantised or "weight_format" in values
+    if key == "adapted":
+        return values.get("task") == "train" and values.get("method") in ("lora", "dora", "qlora")
+    if key == "wants_infer":
+        return any(name in values for name in ("context_len", "new_tokens", "engine"))
+    if key in ("stored", "bf16_card"):
+        return getattr(facts, key)
+    return values.get(key)

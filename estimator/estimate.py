@@ -27,9 +27,9 @@ def estimate(run: Run) -> Estimate:
     peak = peak_of(setting)
     sizes = sizes_of(setting, peak, gpu)
     per_gpu = per_card(setting, peak, sizes)
-    result = Estimate.model_construct(
+    result = Estimate(
         id=None, run=complete, assumptions=assumptions, notes=notes_on(complete, model, gpu, setting), per_gpu=per_gpu,
-        host=Host.model_construct(ram=peak.base.optimizer.paged, nvme=0),
+        host=Host(ram=peak.base.optimizer.paged, nvme=0),
     )  # fmt: skip
     usable = usable_bytes(complete, gpu) if gpu is not None else None
     result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
@@ -95,7 +95,7 @@ def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
     """Everything that one card holds."""
     around = spread_around(setting)
     held = card.reserved(sizes, around)
-    return PerGpu.model_construct(
+    return PerGpu(
         allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),
         interval=card.interval(sizes, around), peak_phase=peak.phase, phases=_phases(peak, sizes.workspace),
         at_peak=at_peak(setting, peak, sizes.workspace), steady=peak.base.total + sizes.workspace,
@@ -103,8 +103,8 @@ def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
 
 
 def _phases(peak: Peak, extra: int) -> list[PhasePeak]:
-    load = PhasePeak.model_construct(phase="load", allocated_peak=peak.base.weights.bytes)
-    return [load] + [PhasePeak.model_construct(phase=name, allocated_peak=size + extra) for name, size in peak.phases.items()]
+    load = PhasePeak(phase="load", allocated_peak=peak.base.weights.bytes)
+    return [load] + [PhasePeak(phase=name, allocated_peak=size + extra) for name, size in peak.phases.items()]
 
 
 def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:

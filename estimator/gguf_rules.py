@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from estimator.architecture import Architecture
 
 SEVENTY_B = (80, ("llama", "qwen2"))
-LOW = frozenset("IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ1_S IQ1_M".split())
+LOW = frozenset(["IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M", "IQ1_S", "IQ1_M"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ DOWN: dict[str, Choice] = {
 OUTPUT = {"Q2_K": "Q3_K", "IQ3_XXS": "IQ3_S", "Q3_K_M": "Q4_K", "Q3_K_L": "Q5_K", "IQ3_M": "Q4_K"}
 OUTPUT_LOW = {"IQ1_S": "IQ2_XXS", "IQ1_M": "IQ2_XXS", "IQ2_S": "IQ3_S", "IQ2_M": "IQ3_S"}
 OUTPUT_EIGHT = frozenset(
-    "Q2_K IQ3_XS IQ3_XXS Q3_K_S Q3_K_M IQ4_NL Q4_K_S Q4_K_M IQ3_S IQ3_M IQ4_XS".split()
+    ["Q2_K", "IQ3_XS", "IQ3_XXS", "Q3_K_S", "Q3_K_M", "IQ4_NL", "Q4_K_S", "Q4_K_M", "IQ3_S", "IQ3_M", "IQ4_XS"]
 )  # with eight experts
 FUSED = {"Q3_K_M": "Q4_K", "Q3_K_L": "Q4_K", "IQ3_M": "Q4_K", "Q4_K_M": "Q5_K", "Q5_K_M": "Q6_K"}
 QUERY = {"IQ3_XS": "IQ3_XXS", "IQ3_XXS": "IQ2_S"}

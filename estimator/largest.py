@@ -16,7 +16,7 @@ def largest_that_fit(setting: Setting, limit_bytes: int) -> Largest:
     live = live_bytes(setting)
     batch = largest(lambda size: live(size, at.length), at.batch, limit_bytes, BATCH_LIMIT)
     length = largest(lambda size: live(at.batch, size), at.length, limit_bytes, LENGTH_LIMIT)
-    return Largest.model_construct(micro_batch=batch, seq_len=length)
+    return Largest(micro_batch=batch, seq_len=length)
 
 
 def largest(live: Live, start: int, limit_bytes: int, most: int) -> int:

@@ -44,4 +44,4 @@ def _type_notes(run: Run, gpu: GpuMatch | None) -> list[Assumption]:
 
 
 def _note(field: str, value: object, why: str, why_zh: str) -> Assumption:
-    return Assumption.model_construct(field=field, value=value, why=why, why_zh=why_zh)
+    return Assumption(field=field, value=value, why=why, why_zh=why_zh)

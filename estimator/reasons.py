@@ -39,7 +39,7 @@ def _block(item: str, entries: list[Entry], program: Program, at: Situation) -> 
     total = sum(entry[3] for entry in entries)
     why, why_zh = _sentence(item, total, entries, program, at)
     parts = [
-        Block.model_construct(item=item, bytes=size, why=scope or "between layers", why_zh=SCOPES.get(scope, scope), parts=None)
+        Block(item=item, bytes=size, why=scope or "between layers", why_zh=SCOPES.get(scope, scope), parts=None)
         for scope, size in _by_scope(entries)
     ]
     return block(item, total, why, why_zh, parts if len(parts) > 1 else None)
@@ -47,7 +47,7 @@ def _block(item: str, entries: list[Entry], program: Program, at: Situation) -> 
 
 def block(item: str, size: int, why: str, why_zh: str, parts: list[Block] | None = None) -> Block:
     """A block of the breakdown."""
-    return Block.model_construct(item=item, bytes=size, why=why, why_zh=why_zh, parts=parts)
+    return Block(item=item, bytes=size, why=why, why_zh=why_zh, parts=parts)
 
 
 def _by_scope(entries: Iterable[Entry]) -> list[tuple[str, int]]:

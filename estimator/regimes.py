@@ -21,13 +21,14 @@ def tokens_per_row(run: Run) -> int:
 def training_regime(run: Run, arch: Architecture) -> Regime:
     """How the training step of ``run`` computes."""
     batch, length = run.micro_batch or 1, tokens_per_row(run)
+    details = run.details or {}
     kind, every = checkpointing(run.gradient_checkpointing)
     autocast = bool(run.autocast)
     return Regime(
         itemsize=itemsize(run.precision),
         autocast=autocast,
-        trainable={"freeze": "last"}.get(str(run.method), "none" if adapted(run) else "all"),
-        trainable_layers=trainable_layers(run) if run.method == "freeze" else 0,
+        trainable=trainable(run),
+        trainable_layers=trainable_layers(run),
         adapter=_adapter(run) if adapted(run) else None,
         quantised=run.weight_format if adapted(run) else None,
         kbit=bool(run.kbit_prepare) and run.weight_format in BITSANDBYTES,
@@ -41,6 +42,10 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         accumulates=(run.grad_accum or 1) > 1 or run.zero_grad_to_none is False,
         update=("adalomo" if run.optimizer == "adalomo" else "lomo") if run.method == "lomo" else None,
         single=batch == 1,
+        scaler=run.precision == "amp-fp16" or bool(details.get("grad_scaler")),
+        reentrant=reentrant(run),
+        offload_saved=run.offload is not None and run.offload.activations == "cpu",
+        quirks=quirks(run),
         fp16=str(run.precision).endswith("fp16"),
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         fused=tuple(run.fused_kernels or ()),
@@ -96,11 +101,43 @@ def _adapter(run: Run) -> AdapterRegime:
     )
 
 
+def trainable(run: Run) -> str:
+    """Which own parameters train: all, none (adapters do), those of the last or of the first layers."""
+    if adapted(run):
+        return "none"
+    if run.method == "badam":
+        return "first"
+    if run.method == "freeze":
+        return "first" if _frozen_layers(run) < 0 else "last"
+    return "all"
+
+
 def trainable_layers(run: Run) -> int:
-    """Layers that train under ``freeze``; LLaMA-Factory's default is two (freeze_trainable_layers)."""
+    """Layers whose parameters train. BAdam trains one block at a time; the first keeps most activations alive."""
+    if run.method == "badam":
+        return 1
+    return abs(_frozen_layers(run)) if run.method == "freeze" else 0
+
+
+def _frozen_layers(run: Run) -> int:
+    """LLaMA-Factory's ``freeze_trainable_layers``: the last ones, negative: the first; two if nothing is said."""
     details = run.details or {}
     value = details.get("freeze_trainable_layers", details.get("trainable_layers", 2))
-    return abs(value) if isinstance(value, int) and value else 2
+    return value if isinstance(value, int) and value else 2
+
+
+def reentrant(run: Run) -> bool:
+    """Whether checkpoints are PyTorch's older, reentrant kind: LLaMA-Factory's and unsloth's own, transformers before 5."""
+    given = (run.details or {}).get("use_reentrant")
+    if given is not None:
+        return bool(given)
+    version = (run.stack or {}).get("transformers") or ""
+    return run.framework in ("llama-factory", "unsloth") or version[:2] in ("3.", "4.")
+
+
+def quirks(run: Run) -> tuple[str, ...]:
+    """Habits of one framework. LLaMA-Factory asks for input gradients only where a layer trains."""
+    return ("frozen-input",) if run.framework == "llama-factory" and not adapted(run) else ()
 
 
 def checkpointing(value: str | bool | None) -> tuple[str, int]:

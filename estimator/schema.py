@@ -337,14 +337,14 @@ class Estimate(BaseModel):
 
     id: Any = None
     run: Run | None = None
-    assumptions: list[Assumption] = []
-    notes: list[Assumption] = []
-    alternatives: list[Alternative] = []
+    assumptions: list[Assumption] = Field(default_factory=list)
+    notes: list[Assumption] = Field(default_factory=list)
+    alternatives: list[Alternative] = Field(default_factory=list)
     per_gpu: PerGpu | None = None
     serving: ServingMemory | None = None
-    host: Host = Host()
-    fit: Fit = Fit()
-    downgrades: list[Step] = []
+    host: Host = Field(default_factory=Host)
+    fit: Fit = Field(default_factory=Fit)
+    downgrades: list[Step] = Field(default_factory=list)
     plan: Plan | None = None
     max: Largest | None = None
     time: dict[str, Any] | None = None

@@ -89,7 +89,9 @@ def _hqq(bits: int, group: int) -> Callable[[int, int], Blocks]:
 PLAIN = {
     "nf4": Format("nf4", _four_bit, "4 bit + fp32 scale per 64 values", experts=False),
     "fp4": Format("fp4", _four_bit, "4 bit + fp32 scale per 64 values", experts=False),
-    "nf4-dq": Format("nf4-dq", _four_bit_nested, "4 bit + 8-bit scale per 64 values, fp32 per 256 scales", experts=False),
+    "nf4-dq": Format(
+        "nf4-dq", _four_bit_nested, "4 bit + 8-bit scale per 64 values, fp32 per 256 scales", experts=False
+    ),
     "int8": Format("int8", _int8, "8 bit + fp32 scale per output row", experts=False),
     "fp8": Format("fp8", _fp8, "8 bit + fp32 scale per 128 x 128 block"),
     "mxfp4": Format("mxfp4", _mxfp4, "4 bit + one exponent byte per 32 values"),

@@ -19,8 +19,24 @@ from estimator.trainables import Trainable, trainables
 from estimator.weight_formats import Format, weight_format
 
 FP32_ROUTER = frozenset(
-    "deepseek_v2 deepseek_v3 deepseek_v32 dots1 ernie4_5_moe exaone_moe glm4_moe glm4_moe_lite glm4v_moe_text "
-    "glm_moe_dsa hy_v3 mimo_v2_flash nemotron_h solar_open axk1 beam".split()
+    [
+        "deepseek_v2",
+        "deepseek_v3",
+        "deepseek_v32",
+        "dots1",
+        "ernie4_5_moe",
+        "exaone_moe",
+        "glm4_moe",
+        "glm4_moe_lite",
+        "glm4v_moe_text",
+        "glm_moe_dsa",
+        "hy_v3",
+        "mimo_v2_flash",
+        "nemotron_h",
+        "solar_open",
+        "axk1",
+        "beam",
+    ]
 )
 """Model types whose router stays in fp32 (``_keep_in_fp32_modules_strict`` names ``gate.weight``)."""
 
@@ -177,4 +193,3 @@ def packed(found: Format, weight: Weight) -> Iterable[int]:
         experts, out, inner = weight.shape
         return tuple(experts * block for block in found.blocks(out, inner))
     return found.blocks(weight.shape[0], weight.numel // weight.shape[0])
-

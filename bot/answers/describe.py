@@ -15,6 +15,9 @@ _SIZE = re.compile(r"([\d.]+)\s*gi?b?", re.IGNORECASE)
 SMALLEST_SHOWN = 5 * 2**20
 """Blocks below this many bytes would read 0.00 GiB."""
 
+LARGE_PART = 0.02
+"""Parts below this share of their block are left out of a short answer."""
+
 ROOM = 0.25
 """A run fits "with room" when this share of the card is left even at the high end."""
 
@@ -85,20 +88,28 @@ class Describer:
         rows = []
         for number, block in enumerate(blocks):
             if everything or block.bytes >= SMALLEST_SHOWN:
-                rows.append(self._block_row(f"{path}[{number}]", block))
-            parts = block.parts or [] if everything else []
-            for inner, part in enumerate(parts):
-                _, size, reason = self._block_row(f"{path}[{number}].parts[{inner}]", part)
-                rows.append(["", size, "- " + reason])
+                rows += self._block_rows(f"{path}[{number}]", block, everything)
         return rows
 
-    def _block_row(self, path: str, block: Block) -> list[str]:
-        reason = "why_zh" if self.lang == "zh" and block.why_zh else "why"
+    def _block_rows(self, path: str, block: Block, everything: bool) -> list[list[str]]:
+        """A block with its reason; where the reason lists the parts, only the large ones, or each in its own row."""
+        parts = block.parts or []
+        listed = parts and all(part.why in block.why for part in parts)
+        large = [number for number, part in enumerate(parts) if part.bytes >= LARGE_PART * block.bytes]
+        name, size = name_of(self.lang, "item", block.item), self.ledger.gib(f"{path}.bytes")
+        if not everything:
+            reasons = [f"{path}.parts[{number}]" for number in large] if listed else [path]
+            return [[name, size, name_of(self.lang, "sign", "semicolon").join(map(self._why, reasons))]]
+        inner = [f"{path}.parts[{number}]" for number in range(len(parts))]
         return [
-            name_of(self.lang, "item", block.item),
-            self.ledger.gib(f"{path}.bytes"),
-            self.ledger.words(f"{path}.{reason}"),
+            [name, size, "" if listed else self._why(path)],
+            *(["", self.ledger.gib(f"{part}.bytes"), "- " + self._why(part)] for part in inner),
         ]
+
+    def _why(self, path: str) -> str:
+        """The reason at a path, in the answer's language."""
+        chinese = self.lang == "zh" and self.ledger.at(f"{path}.why_zh")
+        return self.ledger.words(f"{path}.why_zh" if chinese else f"{path}.why")
 
     def assumed(self, index: int, fields: Collection[str] | None = None) -> list[str]:
         """What was not given, with its source; what is ours shares the first line."""
@@ -111,12 +122,9 @@ class Describer:
             if one.field in OURS:
                 ours.append(self._value(path, one))
             elif one.field in WEIGHTY:
-                others.append(self._value(path, one) + colon + self._reason(path, one))
+                others.append(self._value(path, one) + colon + self._why(path))
         joined = name_of(self.lang, "sign", "comma").join(ours)
         return [*([name_of(self.lang, "sign", "ours").format(values=joined)] if ours else []), *others]
-
-    def _reason(self, path: str, one: Assumption) -> str:
-        return self.ledger.words(f"{path}.why_zh" if self.lang == "zh" and one.why_zh else f"{path}.why")
 
     def _value(self, path: str, one: Assumption) -> str:
         name = name_of(self.lang, "field", one.field)
@@ -129,7 +137,7 @@ class Describer:
         rows = []
         for number, one in enumerate(self.answer.estimates[index].assumptions):
             path = f"estimates[{index}].assumptions[{number}]"
-            rows.append([one.field, quoted(_plainly(one.value)), self._reason(path, one)])
+            rows.append([one.field, quoted(_plainly(one.value)), self._why(path)])
         return rows
 
     def phases(self, index: int) -> list[list[str]]:
@@ -137,7 +145,7 @@ class Describer:
         path = f"estimates[{index}].per_gpu.phases"
         phases = self.answer.estimates[index].per_gpu.phases  # type: ignore[union-attr]
         return [
-            [name_of(self.lang, "phase", one.phase), self.ledger.gib(f"{path}[{number}].allocated_peak")]
+            [name_of(self.lang, "phase", one.phase), self.ledger.gib(f"{path}[{number}].allocated_peak", fine=True)]
             for number, one in enumerate(phases)
         ]
 
@@ -148,7 +156,7 @@ class Describer:
         spans += [
             f"{counter}.{end}" for counter in ("reserved_peak", "device_peak") for end in ("low", "expected", "high")
         ]
-        cells = [self.ledger.gib(f"{path}.{span}") for span in spans]
+        cells = [self.ledger.gib(f"{path}.{span}", fine=True) for span in spans]
         return [[name, *cells[3 * number : 3 * number + 3]] for number, name in enumerate(names)]
 
     def alternatives(self, index: int) -> list[tuple[str, str, str | None]]:
@@ -167,7 +175,7 @@ class Describer:
         """What the estimator has to say besides; that a size stands for a model is said with the model's name."""
         notes = self.answer.estimates[index].notes
         told = [number for number, one in enumerate(notes) if one.field != "model" or not self._is_stand_in(index)]
-        return [self._reason(f"estimates[{index}].notes[{number}]", notes[number]) for number in told]
+        return [self._why(f"estimates[{index}].notes[{number}]") for number in told]
 
     def shared_notes(self) -> list[str]:
         """Notes on any of several runs, each once."""

@@ -25,14 +25,14 @@ class Ledger:
             value = value[key] if isinstance(value, dict | list) else getattr(value, name)
         return value
 
-    def gib(self, path: str, unit: str = " GiB") -> str:
+    def gib(self, path: str, unit: str = " GiB", fine: bool = False) -> str:
         """Bytes at a path, in GiB; what would round to nothing is told in MiB or bytes."""
         size = self.at(path)
         if 0 < abs(size) < MIB / 20:
             return self.count(path, "B") + " B"
         scale, own = (GIB, "GiB") if abs(size) >= GIB / 100 or not size else (MIB, "MiB")
         value = size / scale
-        text = f"{value:.2f}" if own == "GiB" and abs(value) < 0.995 else f"{value:.1f}"
+        text = f"{value:.2f}" if own == "GiB" and (fine or abs(value) < 0.995) else f"{value:.1f}"
         self._note(float(text), own, path)
         return text + (unit if own == "GiB" else f" {own}")
 

@@ -3,7 +3,10 @@
 from rich.text import Text
 
 VERDICTS = (
-    (r"^(FITS|放得下)[^:：]*[:：]|(?<=[,，]) (still )?fits$|(?<=[,，])(仍然)?放得下$|(?<=  )(fits|放得下)$", "bold green"),
+    (
+        r"^(FITS|放得下)[^:：]*[:：]|(?<=[,，]) (still )?fits$|(?<=[,，])(仍然)?放得下$|(?<=  )(fits|放得下)$",
+        "bold green",
+    ),
     (r"^(TIGHT|很紧)[^:：]*[:：]|(?<=[,，])( tight|很紧)$|(?<=  )(tight|很紧)$", "bold yellow"),
     (r"^(DOES NOT FIT|放不下)[:：]|(?<=[,，])( does not fit|放不下)$|(?<=  )(does not fit|放不下)$", "bold red"),
 )

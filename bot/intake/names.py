@@ -8,8 +8,12 @@ from estimator.catalogue.cards import cards
 from estimator.catalogue.gpu_text import core
 from estimator.catalogue.gpus import find_gpu
 from estimator.catalogue.models import find_model
+from estimator.catalogue.names import billions as sizes_in_billions
 from estimator.catalogue.names import normalised, squeezed
 from estimator.errors import EstimatorError
+
+NEAR_SIZE = 0.25
+"""A bare size may be told by a model this much larger or smaller, when the answer says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +89,11 @@ def card_name(text: str) -> str:
         return find_gpu(text).name
     except EstimatorError:
         return text
+
+
+def nearest_sized(billions: float) -> KnownModel | None:
+    """The usual model of the known size that is nearest to ``billions``; None when none is near."""
+    known = ((size, sizes_in_billions(size)) for size in aliases.sizes())
+    near = [(abs(value / billions - 1), size) for size, value in known if value]
+    distance, size = min(near, default=(1.0, ""))
+    return model_named(size) if distance <= NEAR_SIZE else None

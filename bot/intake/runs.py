@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
-from bot.intake.names import model_meant
+from bot.intake.names import model_meant, nearest_sized
 from bot.intake.quantities import billions
 from bot.intake.sheet import Sheet
 from bot.intake.tokens import tokenize
@@ -223,7 +223,16 @@ def with_facts(run: Fields) -> Fields:
     known = model_meant(run["model"])
     stated = billions_in(run["model"])
     size = known.params_b if known and not known.size else stated
+    if known is None and is_bare_size(run["model"]) and stated:
+        known = nearest_sized(stated)
     return {**run, "params_b": size, "resolved_model": known.hub_id if known else None}
+
+
+def is_bare_size(name: str) -> bool:
+    """Whether a name is nothing but a number of parameters."""
+    tokens = tokenize(name)
+    size = billions(tokens, 0) if tokens else None
+    return size is not None and size.end == len(tokens)
 
 
 def billions_in(name: str) -> float | None:

@@ -26,12 +26,17 @@ def rotary_fraction(reader: ConfigReader) -> float:
 FACTS = (
     "norm_topk_prob", "topk_method", "n_group", "topk_group", "rope_interleave", "moe_renormalize", "scoring_func",
     "output_router_logits", "clip_qkv", "use_mamba_kernels", "chunk_size", "mamba_chunk_size", "attn_output_gate",
-    "alibi",
+    "alibi", "no_rope_layer_interval", "no_rope_layers",
 )  # fmt: skip
 """Config keys that only one family's step reads; its own code holds the class default."""
 
 
 def stated_facts(reader: ConfigReader) -> tuple[tuple[str, Any], ...]:
-    """What the config states of ``FACTS``."""
-    found = ((name, reader.given(name)) for name in FACTS)
+    """What the config states of ``FACTS``; a list of flags, one a layer, as a string of digits."""
+    found = ((name, _digits(reader.given(name))) for name in FACTS)
     return tuple((name, value) for name, value in found if isinstance(value, bool | int | float | str))
+
+
+def _digits(value: Any) -> Any:
+    flags = isinstance(value, list) and all(flag in (0, 1) for flag in value)
+    return "".join(str(int(flag)) for flag in value) if flags else value

@@ -71,13 +71,16 @@ def _at(config: dict[str, Any], path: str) -> Any:
 
 MAX_COUNT = 10**8
 """No dimension of a real model comes near this."""
+MAX_LAYERS = 2000
+"""Layers are listed one by one; the deepest model of the catalogue has 126."""
 
 
 def whole(key: str, value: Any) -> int:
     """``value`` as a whole number from 0 to ``MAX_COUNT``."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_COUNT:
+    limit = MAX_LAYERS if key.endswith("_layers") else MAX_COUNT
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= limit:
         raise wrong(key, value, "a whole number")
     return value
 

@@ -66,9 +66,9 @@ def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int)
     tape = q.tape
     needed = q.needs or k.needs or v.needs
     kept = [tape.save(t) for t in (q, k, v)] if needed else []
-    out = tape.like(q)
-    sums = tape.new(q.rows, heads, FULL)
-    state, unused = tape.new("1", 2, LONG), tape.new("1", 1, LONG)
+    out = tape.result("attention", q.rows, q.width, q.itemsize)
+    sums = tape.result("attention", q.rows, heads, FULL)
+    state, unused = (tape.result("attention", "1", count, LONG) for count in (2, 1))
     if not needed:
         return out
     kept += [tape.save(t) for t in (out, sums, state, unused)]
@@ -92,9 +92,9 @@ def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, 
     tape = q.tape
     needed = q.needs or k.needs or v.needs
     kept = [tape.save(t) for t in (q, k, v, mask) if t is not None] if needed else []
-    out = tape.new(q.rows, heads * value_size, q.itemsize)
-    sums = tape.new("s32", heads, FULL) if needed else None
-    seed, offset = tape.new("1", 1, LONG), tape.new("1", 1, LONG)
+    out = tape.result("attention", q.rows, heads * value_size, q.itemsize)
+    sums = tape.result("attention", "s32", heads, FULL) if needed else None
+    seed, offset = (tape.result("attention", "1", 1, LONG) for _ in range(2))
     if not needed:
         return out
     kept += [tape.save(t) for t in (out, sums, seed, offset)]

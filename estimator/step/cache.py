@@ -9,8 +9,9 @@ class Cache:
     """The cache of one layer.
 
     ``DynamicCache`` concatenates: old and new keys live together for a moment, then old and new values do; also the
-    first update copies. A layer with a window makes both before it lets go of the old, and keeps a view of its last ``window - 1`` tokens, so after the prompt the
-    whole prompt stays in memory until the first decode step. A preallocated cache is written in place.
+    first update copies. A layer with a window makes both before it lets go of the old, and keeps a view of its last
+    ``window - 1`` tokens, so after the prompt the whole prompt stays in memory until the first decode step. A
+    preallocated cache is written in place.
     """
 
     def __init__(self, windowed: bool, preallocated: bool) -> None:
@@ -47,12 +48,18 @@ class Cache:
         return "W" if self.windowed else "K"
 
     def _in_place(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        rows = "W" if self.windowed else "K"
+        tape, rows = k.tape, "W" if self.windowed else "K"
         if self.k is None or self.v is None:
-            self.k = k.tape.new(rows, k.width, k.itemsize, ITEM)
-            self.v = v.tape.new(rows, v.width, v.itemsize, ITEM)
-        if not k.tape.stage:
-            return self.k.view(k.rows), self.v.view(v.rows)
+            self.length = tape.new("1", 1, LONG, ITEM)
+            self.k = tape.new(rows, k.width, k.itemsize, ITEM)
+            self.v = tape.new(rows, v.width, v.itemsize, ITEM)
+        if not tape.stage:
+            if self.windowed:
+                return k, v
+            return (self.k, self.v) if tape.whole_cache else (self.k.view(k.rows), self.v.view(v.rows))
+        if self.windowed:  # rolled by one token in new tensors, then copied back
+            rolled = [tape.new(rows, x.width, x.itemsize) for x in (k, v)]
+            del rolled
         return self.k, self.v
 
     def keep(self, name: str, state: Tensor) -> None:

@@ -54,14 +54,17 @@ def rerun(tape: Tape, call: Call, *arguments: Tensor, offload: bool = False) -> 
     held = [None if offload else x.storage for x in arguments]
 
     def backward(gradient: Tensor) -> Sequence[Tensor | None]:
-        again = tape.item, tape.casts, tape.scope, tape.autocast
+        again, pinned = (tape.item, tape.casts, tape.scope, tape.autocast), tape.pinned
+        tape.pinned = []
         tape.item, tape.casts, tape.autocast = "recompute", {}, tape.replay_autocast
         inputs = [_input(tape, shape, storage) for shape, storage in zip(shapes, held, strict=True)]
         result = call(*inputs)
         tape.item, tape.casts, tape.scope, tape.autocast = again
         tape.backward_from(result, gradient)
+        tape.pinned = pinned
         return [leaf.gradient for leaf in inputs]
 
+    tape.pin(call)
     return tape.attach(Tensor(tape, out.storage, out.rows, out.width, out.itemsize), arguments, (), backward)
 
 

@@ -79,6 +79,8 @@ class _Generation:
         self.tape.segment = 0
         self.tape.mark("prefill")
         self.ids = self.tape.new("T", 1, LONG)
+        regime = self.model.regime
+        self.tape.whole_cache = regime.cache == "static" and regime.attention == "eager"
         self._forward("prefill", self.ids)
 
     def decode(self) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from estimator.architecture import LinearAttention
 from estimator.step import ops, routing
+from estimator.step.linear_decode import keep_state, keep_window, next_convolution, next_step
 from estimator.step.model import Layer, Model
 from estimator.step.tape import BOOL, FULL, Rows, Tensor
 
@@ -27,11 +28,20 @@ def mixer(model: Model, layer: Layer, x: Tensor) -> Tensor:
     lin = sizes(model)
     keys, values = lin.key_heads * lin.key_dim, lin.value_heads * lin.value_dim
     mixed, z, b, a, held = projected(layer, x, keys, values, lin.value_heads)
-    mixed = causal_convolution(layer, mixed, "linear_attn.conv1d", lin.conv_kernel, activated=True)
+    keep_window(layer, mixed, lin.conv_kernel)
+    if x.tape.stage:
+        mixed = next_convolution(mixed, lin.conv_kernel)
+    else:
+        mixed = causal_convolution(layer, mixed, "linear_attn.conv1d", lin.conv_kernel, activated=True)
     q, k, v = ops.split(mixed, (keys, keys, values))
     beta = ops.sigmoid(b)
     decay = decays(layer, a)
-    out = delta_rule(model, q, k, v, decay, beta)
+    if x.tape.stage:
+        out, state = next_step(lin, q, k, v, decay, beta)
+    else:
+        out, state = delta_rule(model, q, k, v, decay, beta)
+    if state is not None:
+        keep_state(layer, state)
     out = gated_norm(layer, out, z, lin.value_heads)
     del held
     return layer.linear(out, "linear_attn.out_proj")
@@ -120,8 +130,10 @@ def padded(x: Tensor) -> Tensor:
     return out
 
 
-def delta_rule(model: Model, q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor) -> Tensor:
-    """The chunked gated delta rule."""
+def delta_rule(
+    model: Model, q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """The chunked gated delta rule; returns the result and, for a cache, the last state."""
     lin, size = sizes(model), q.itemsize
     heads, groups = lin.value_heads, lin.value_heads // lin.key_heads
     q, k = ops.repeat(q, groups), ops.repeat(k, groups)
@@ -143,8 +155,14 @@ def delta_rule(model: Model, q: Tensor, k: Tensor, v: Tensor, decay: Tensor, bet
     q = ops.mul(q, ops.keeps_output(passed))
     k = ops.mul(k, ops.keeps_output(ops.subtract(passed, passed)))
     core = scanned((new, read, q, k, intra), core, states, heads * lin.key_dim * lin.value_dim)
-    del v_beta, decayed, v, mask, states
-    return _narrowed(core, size)
+    del v_beta, decayed, v, mask
+    if not model.tape.caches:
+        del states
+        return _narrowed(core, size), None
+    last = [model.tape.new("b", core.width * CHUNK, FULL) for _ in range(2)]
+    out = _narrowed(core, size)
+    del last
+    return out, states
 
 
 def _narrowed(core: Tensor, size: int) -> Tensor:

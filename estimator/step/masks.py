@@ -32,6 +32,8 @@ def causal_mask(model: Model, hidden: Tensor, attention: str = "") -> Tensor | N
         return model.given_mask
     if attention == "eager":
         return _additive(model, hidden, 1)
+    if model.tape.stage and model.regime.cache == "static":  # the unused part of a preallocated cache is masked
+        return _allowed(model, 1)
     return None
 
 

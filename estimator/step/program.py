@@ -5,7 +5,7 @@ Within a segment only the levels that can be highest for some dimensions are kep
 counts, and one that is nowhere above another never decides.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Dimensions(NamedTuple):
     window: int = 0
 
 
-def row_counts(kinds: Iterable[Rows], at: Dimensions) -> dict[Rows, int]:
+def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
     """The value of every row count in ``kinds``."""
     b, s = at.batch, at.length
     total = s + at.cached
@@ -65,8 +65,13 @@ def row_counts(kinds: Iterable[Rows], at: Dimensions) -> dict[Rows, int]:
         "bsW8": b * s * -(-window // 8) * 8,
     }
     for kind in kinds:
-        if kind not in known:
-            known[kind] = _staged(kind, at) if kind[0] in STAGES else _special(kind, known)
+        if kind[0] not in STAGES and kind not in known:
+            known[kind] = _special(kind, known)
+    for stage in STAGES:
+        inner = [kind[1] for kind in kinds if kind[0] == stage]
+        if inner:
+            counts = row_counts(inner, _at_stage(stage, at))
+            known.update({(stage, rows): counts[rows] for rows in inner})
     return known
 
 
@@ -74,22 +79,21 @@ STAGES = ("first", "last")
 """Decode steps that a program evaluates: the first one and the last one."""
 
 
-def _staged(kind: Rows, at: Dimensions) -> int:
-    """A row count of a decode step: one token per sequence on top of what is cached."""
-    cached = at.length if kind[0] == "first" else max(at.length + at.cached - 1, 1)
-    return row_counts([kind[1]], Dimensions(at.batch, 1, cached, at.window))[kind[1]]
+def _at_stage(stage: str, at: Dimensions) -> Dimensions:
+    """One token per sequence on top of what is cached before the step."""
+    return Dimensions(at.batch, 1, at.length if stage == "first" else max(at.length + at.cached - 1, 1), at.window)
 
 
 def _lengths(what: str, length: int, number: int) -> int:
-    """Tokens of one sequence padded to chunks of ``number``, how many chunks those are, or ``number`` tokens more."""
+    """Tokens padded to chunks of ``number``, how many chunks those are (one more: ``borders``), or ``number`` tokens more."""
     if what == "longer":
         return length + number
     chunks = -(-length // number)
-    return chunks if what == "chunks" else chunks * number
+    return {"chunks": chunks, "borders": chunks + 1, "padded": chunks * number}[what]
 
 
 def _special(kind: Rows, known: dict[Rows, int]) -> int:
-    if kind[0] in ("padded", "chunks", "longer"):
+    if kind[0] in ("padded", "chunks", "borders", "longer"):
         return known["b"] * _lengths(kind[0], known["s"], kind[1])
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0

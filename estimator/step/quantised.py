@@ -91,4 +91,5 @@ def linear_int8(x: Tensor, elements: int, width: int, *, fp16: bool) -> Tensor:
         del weight
         return (result,)
 
-    return tape.attach(out, (x,), (x.storage,), backward)
+    tape.pin(x.storage)
+    return tape.attach(out, (x,), (), backward)

@@ -30,7 +30,7 @@ ONE_QUERY: dict[Rows, str] = {"ss": "sK", "bss": "bsK", "bss8": "bsK8"}
 def one_query(rows: Rows, windowed: bool) -> Rows:
     """A row count as a decode step has it; ``windowed`` when the keys are those of a sliding window."""
     if isinstance(rows, tuple):
-        return (rows[0], one_query(rows[1], windowed), *rows[2:])
+        return tuple(one_query(part, windowed) if part in ONE_QUERY else part for part in rows)
     rows = ONE_QUERY.get(rows, rows)
     return rows.replace("K", "W") if windowed else rows
 
@@ -138,7 +138,7 @@ class Frame:
     ``dropped`` are weak references: what nothing asks for any more (a graph that was thrown away) is not kept again.
     """
 
-    __slots__ = ("arguments", "cache", "call", "count", "dropped", "kept", "made")
+    __slots__ = ("arguments", "cache", "call", "count", "dropped", "held", "kept", "made")
 
     def __init__(self, call: Callable[..., Tensor], arguments: tuple[Any, ...]) -> None:
         self.call = call
@@ -146,6 +146,7 @@ class Frame:
         self.dropped: list[ref[Dropped]] = []
         self.cache: deque[Storage | None] = deque()
         self.made: dict[str, int] = {}
+        self.held: list[Any] = []
         self.count = 0
         self.kept: dict[int, Any] | None = None
 
@@ -163,10 +164,11 @@ class Dropped:
 class Offloaded:
     """Stands for a saved tensor that waits in host memory; a copy comes back when it is asked for."""
 
-    __slots__ = ("item", "itemsize", "rows", "width")
+    __slots__ = ("item", "itemsize", "needs", "rows", "width")
 
     def __init__(self, tensor: Tensor, item: str) -> None:
         self.rows, self.width, self.itemsize, self.item = tensor.rows, tensor.width, tensor.itemsize, item
+        self.needs = tensor.needs
 
 
 class Tape:
@@ -191,14 +193,19 @@ class Tape:
         self.offloads = False
         self.keeps: Callable[[str, int], bool] | None = None
         self.core: Callable[..., Tensor] | None = None
+        self.pinned: list[tuple[int, Any]] = []
         self.single = True
         self.stage = ""
         self.windowed = False
         self.caches = False
+        self.whole_cache = False
 
     def new(self, rows: Rows, width: int, itemsize: int, item: str = "") -> Tensor:
         """Allocate ``rows`` x ``width`` elements of ``itemsize`` bytes."""
-        counted = (self.stage, one_query(rows, self.windowed)) if self.stage else rows
+        if self.stage:
+            counted: Rows = (self.stage, one_query(rows, self.windowed))
+        else:
+            counted = one_query(rows, False) if self.whole_cache and not self.windowed else rows
         key = (counted, width * itemsize, item or self.item, self.scope)
         index = self.index_of.get(key)
         if index is None:
@@ -269,6 +276,20 @@ class Tape:
             self.casts = {key: entry for key, entry in self.casts.items() if entry[2] != segment}
         self.autocast = False
 
+    def pin(self, held: Any) -> None:
+        """Keep what an autograd function's context holds outside its saved tensors: it lives as long as the graph."""
+        if self.frame is not None and self.frame.kept is not None:
+            self.frame.held.append(held)
+        elif self.recording:
+            self.pinned.append((self.segment, held))
+
+    def unpin(self) -> None:
+        """The graph goes: what was pinned, that of each layer in a segment of its own."""
+        for segment in sorted({number for number, _ in self.pinned}):
+            self.segment = segment
+            self.mark("unpin")
+            self.pinned = [entry for entry in self.pinned if entry[0] != segment]
+
     def result(self, kind: str, rows: Rows, width: int, itemsize: int) -> Tensor:
         """The result of an operation that selective checkpointing may keep (``keeps`` by kind and number)."""
         frame = self.frame
@@ -303,6 +324,7 @@ class Tape:
             frame.call(*arguments)
         except StopReplay:
             pass
+        frame.held.clear()
         self.frame = None
         self.item, self.casts, self.scope, self.autocast = outer
 
@@ -366,7 +388,9 @@ class Tape:
 
     def returned(self, kept: Offloaded) -> Tensor:
         """The copy of an offloaded tensor on the card."""
-        return self.new(kept.rows, kept.width, kept.itemsize, kept.item)
+        copy = self.new(kept.rows, kept.width, kept.itemsize, kept.item)
+        copy.needs = kept.needs
+        return copy
 
     def _unpack(self, kept: Any) -> Any:
         if isinstance(kept, Offloaded):

@@ -63,14 +63,14 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     model.given_mask = None
     tape.item = "other"
     tape.mark("backward")
-    if model.regime.scaler:
-        loss = scale(loss)
+    root = scale(loss) if model.regime.scaler else loss
     update = FusedUpdate(tape, model.regime.update) if model.regime.update else None
     tape.on_gradient = update
-    tape.backward(loss)
+    tape.backward(root)
     if update is not None:
         update(None)
-    del loss
+    del loss, root
+    tape.unpin()
     if scaler:
         scaler.append(tape.new("1", 1, FULL, "other"))
     tape.mark("end")
@@ -133,4 +133,5 @@ def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:
     builder.one("backward", top)
     builder.many("backward", numbers[::-1])
     builder.one("backward", stem)
+    builder.many("backward", numbers, "unpin")
     return builder.program()

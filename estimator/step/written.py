@@ -91,6 +91,7 @@ def attend(
     by_head: bool = False,
     capped: bool = False,
     attention: str = "",
+    kv_heads: int = 0,
 ) -> tuple[Tensor, Tensor | None]:
     """Attention as the run asks for it: the result in token order, and what written-out attention returns beside it.
 
@@ -99,12 +100,12 @@ def attend(
     ``capped``: scores pass a soft cap. ``attention`` overrides the run's, for families that know one implementation only.
     """
     arch = model.arch
-    dropout = rate(model, arch.attention_dropout)
+    dropout, kv_heads = rate(model, arch.attention_dropout), kv_heads or arch.kv_heads
     if (attention or model.regime.attention) != "eager":
-        return sdpa(q, k, v, arch.heads, arch.kv_heads, mask, dropout, by_head=by_head), None
-    k, v = repeated(k, arch.heads, arch.kv_heads), repeated(v, arch.heads, arch.kv_heads)
-    copied = 1 < arch.kv_heads < arch.heads
-    scores = scores_of(model, q, k, by_head, copied or (by_head and arch.kv_heads == arch.heads))
+        return sdpa(q, k, v, arch.heads, kv_heads, mask, dropout, by_head=by_head), None
+    k, v = repeated(k, arch.heads, kv_heads), repeated(v, arch.heads, kv_heads)
+    copied = 1 < kv_heads < arch.heads
+    scores = scores_of(model, q, k, by_head, copied or (by_head and kv_heads == arch.heads))
     scores = ops.scale(scores)
     if capped:
         scores = ops.scale(scores)

@@ -2,7 +2,7 @@
 
 from estimator.step.families import blocks
 from estimator.step.families.cohere import shared, stem, top
-from estimator.step.families.llama import Shared, attended, mlp, projected, windowed
+from estimator.step.families.llama import Shared, attended, mlp, projected, unturned, windowed
 from estimator.step.families.rotary import in_full
 from estimator.step.model import Layer, Model
 from estimator.step.norms import centred
@@ -18,8 +18,10 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
 
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Cohere's, turned only in windowed layers."""
-    q, k, v = projected(layer, x)
+    q, k, v = projected(layer, x, turned=windowed(layer))
     if windowed(layer):
         q, k = in_full(q, k, around.cos, around.sin)
+    else:
+        q, k = unturned(model, q, k, around.mask(layer))
     k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

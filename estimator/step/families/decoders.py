@@ -5,6 +5,7 @@ from types import ModuleType
 from estimator.step.families import (
     apertus,
     arcee,
+    bitnet,
     cohere,
     cohere2,
     ernie4_5,
@@ -19,6 +20,7 @@ from estimator.step.families import (
     hunyuan,
     jais2,
     llama,
+    minicpm3,
     ministral3,
     nearest,
     nemotron,
@@ -31,6 +33,7 @@ from estimator.step.families import (
     smollm3,
     stablelm,
     starcoder2,
+    youtu,
 )
 
 ROTARY: dict[str, ModuleType] = {
@@ -38,6 +41,9 @@ ROTARY: dict[str, ModuleType] = {
     "qwen2": llama,
     "mistral": llama,
     "ministral": llama,
+    "bitnet": bitnet,
+    "minicpm3": minicpm3,
+    "youtu": youtu,
     "exaone": llama,
     "internlm3": llama,
     "iquestcoder": llama,
@@ -82,12 +88,27 @@ NEAREST = {
     "phi3small": "a Phi-3 with dense attention in place of its block-sparse one",
     "qwen": "a Llama with one fused projection of queries, keys and values",
 }
-"""Model types with code of their own, and what their timeline is composed as."""
+"""Model types whose modelling code is not part of transformers, and what their timeline is composed as."""
+
+KIN = {
+    "apertus1p5_text": "the language model of Apertus 1",
+    "gemma3n": "a Llama, without its per-layer inputs and its shared keys and values",
+    "gemma4_text": "a decoder with four norms a layer, without per-layer inputs, shared keys and values, and experts",
+    "glm4v_text": "a GLM-4-0414 with positions of one kind",
+    "granite_swa": "a Llama, without its attention sinks and multipliers",
+    "mllama": "a Llama, without its cross-attention layers",
+    "muse_glimmer": "a Llama",
+    "nemotron-nas": "a Llama of equal layers",
+}
+"""Model types with code in transformers that is not written out here, and what their timeline is composed as."""
 
 APPROXIMATE: dict[str, str] = {
-    name: f"the modelling code of {name} is not part of transformers; it is counted as {kin}"
-    for name, kin in NEAREST.items()
+    **{
+        name: f"the code of {name} is not part of transformers; it is counted as {kin}" for name, kin in NEAREST.items()
+    },
+    **{name: f"{name} is counted as {kin}" for name, kin in KIN.items()},
 }
 """Model type to why its timeline is near the real one and not equal to it, in one sentence."""
 
-ROTARY.update(dict.fromkeys(NEAREST, nearest))
+ROTARY.update(dict.fromkeys((*NEAREST, *KIN), nearest))
+ROTARY.update(apertus1p5_text=apertus, glm4v_text=glm4)

@@ -2,7 +2,7 @@
 
 from estimator.step.attention import rotate
 from estimator.step.families import blocks
-from estimator.step.families.llama import Shared, attended, mlp, projected, shared, stem, top, windowed
+from estimator.step.families.llama import Shared, attended, mlp, projected, shared, stem, top, unturned, windowed
 from estimator.step.model import Layer, Model
 from estimator.step.tape import Tensor
 
@@ -16,10 +16,13 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
 
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Projections, norms of queries and keys, rotary where the layer has it, attention, output projection."""
-    q, k, v = projected(layer, x)
+    turned = windowed(layer) or not model.arch.sliding_window
+    q, k, v = projected(layer, x, turned=turned)
+    if not turned:
+        q, k = unturned(model, q, k, around.mask(layer))
     q = layer.rms_norm(q, "self_attn.q_norm", model.arch.heads)
     k = layer.rms_norm(k, "self_attn.k_norm", model.arch.kv_heads)
-    if windowed(layer) or not model.arch.sliding_window:
+    if turned:
         q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

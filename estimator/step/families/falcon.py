@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from estimator.step import ops
 from estimator.step.activations import activation
-from estimator.step.attention import additive, efficient, math_attention, rotate
+from estimator.step.attention import additive, efficient, rotate, safe_softmax
 from estimator.step.families.bloom import dropout_add
 from estimator.step.families.bloom import top as top
 from estimator.step.families.classic import Around, normed, shared
@@ -16,7 +16,7 @@ from estimator.step.families.llama import rotary
 from estimator.step.masks import positions, tokens_so_far, written_out_mask
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import BOOL, FULL, LONG, Tensor
-from estimator.step.written import ROWS_OF_SCORES, folded, rate, scores_of, unfolded, weighted
+from estimator.step.written import ROWS_OF_SCORES, by_token, folded, rate, scores_of, unfolded, weighted
 
 __all__ = ["layer", "shared", "stem", "top"]
 
@@ -193,11 +193,37 @@ def masked_kernel(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | No
 def written_kernel(
     q: Tensor, k: Tensor, v: Tensor, heads: int, groups: int, mask: Tensor | None, dropout: float
 ) -> Tensor:
-    """PyTorch's own written-out attention."""
+    """PyTorch's own written-out attention in fp32: the products spread the one head of keys and values."""
     half = [ops.autocast(q), ops.autocast(k), ops.autocast(v)]
     half.reverse()
     mask = additive(mask, half[0].itemsize)
-    return math_attention(half.pop(), half.pop(), half.pop(), heads, groups, mask, dropout)
+    return broadcast_math(half.pop(), half.pop(), half.pop(), heads, groups, mask, dropout)
+
+
+def broadcast_math(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, groups: int, mask: Tensor | None, dropout: float
+) -> Tensor:
+    """Scores of scaled fp32 queries and keys, the mask added in place, softmax, dropout, product with the values."""
+    itemsize = q.itemsize
+    q, k, v = ops.cast(q, FULL), ops.cast(k, FULL), ops.cast(v, FULL)
+    q = ops.scale(q)
+    scores = broadcast_product(q, ops.scale(k), ROWS_OF_SCORES[str(q.rows)], heads, groups)
+    if mask is not None:
+        ops.cast(mask, scores.itemsize)
+    scores = safe_softmax(scores)
+    scores = ops.dropout(scores, dropout)
+    half_v = ops.autocast(v)
+    out = ops.matmul(scores, spread(half_v, groups), q.rows, q.width)
+    del half_v
+    return ops.cast(out if q.tape.single else by_token(out), itemsize)
+
+
+def broadcast_product(q: Tensor, k: Tensor, rows: str, heads: int, groups: int) -> Tensor:
+    """``matmul(q, k^T)``: several sequences' queries are copied, keys spread."""
+    half_k = ops.autocast(k)
+    half_q = ops.autocast(q)
+    left = half_q if q.tape.single else ops.copy(half_q)
+    return ops.matmul(left, spread(half_k, groups), rows, heads)
 
 
 def without_alibi(

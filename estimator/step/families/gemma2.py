@@ -7,7 +7,7 @@ from estimator.step.families.llama import Shared, gathered, mlp, projected
 from estimator.step.model import Layer, Model
 from estimator.step.norms import rms_plus_one
 from estimator.step.tape import Tensor
-from estimator.step.written import attend
+from estimator.step.written import attend, by_token
 
 __all__ = ["layer", "shared", "stem", "top"]
 
@@ -22,11 +22,11 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     return blocks.sandwich(model, layer, x, around, attention, mlp, rms_plus_one)
 
 
-def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
+def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's; no kernel caps scores, so that transformers runs this family with attention written out."""
     q, k, v = projected(layer, x)
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     k, v = layer.cached(k, v)
     capped = bool(model.arch.attention_softcap)
-    out, scores = attend(model, q, k, v, around.mask(layer), capped=capped, attention="eager")
+    out, scores = attend(model, q, k, by_token(v), around.mask(layer), capped=capped, attention="eager")
     return layer.linear(out, "self_attn.o_proj"), scores

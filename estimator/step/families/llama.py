@@ -6,8 +6,8 @@ from estimator.step.attention import rotate
 from estimator.step.families import blocks
 from estimator.step.masks import causal_mask, positions, sliding_mask
 from estimator.step.model import Layer, Model, embedded
-from estimator.step.tape import FULL, Tensor
-from estimator.step.written import attend
+from estimator.step.tape import FULL, HALF, Tensor
+from estimator.step.written import attend, by_token
 
 
 class Shared:
@@ -79,11 +79,12 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Te
     return attended(model, layer, q, k, v, around)
 
 
-def projected(layer: Layer, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values from a linear each."""
+def projected(layer: Layer, x: Tensor, *, turned: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values from a linear each. The gradient of what is ``turned`` comes back head after head."""
     q = layer.linear(x, "self_attn.q_proj")
     k = layer.linear(x, "self_attn.k_proj")
-    return q, k, layer.linear(x, "self_attn.v_proj")
+    v = layer.linear(x, "self_attn.v_proj")
+    return (by_token(q), by_token(k), v) if turned else (q, k, v)
 
 
 def attended(
@@ -95,14 +96,35 @@ def attended(
     around: Shared,
     *,
     by_head: bool = False,
+    kv_heads: int = 0,
     projection: str = "self_attn.o_proj",
 ) -> tuple[Tensor, Tensor | None]:
     """Attention and output projection, and beside it the scores of written-out attention, which the layer holds.
 
-    ``by_head``: queries lie head after head, so that the flash kernel's result is copied to token order.
+    ``by_head``: queries lie head after head, so that the flash kernel's result is copied to token order. ``kv_heads``:
+    where layers differ in them.
     """
-    out, scores = attend(model, q, k, v, around.mask(layer), by_head=by_head)
+    mask = around.mask(layer)
+    out, scores = attend(model, q, k, values(model, q, v, mask), mask, by_head=by_head, kv_heads=kv_heads)
     return layer.linear(out, projection), scores
+
+
+def values(model: Model, q: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """Values as a view by heads: the flash kernel, and any kernel without repetition, give a gradient by tokens."""
+    repeats = model.arch.heads > model.arch.kv_heads and not _flash(model, q, mask)
+    return by_token(v) if repeats or model.regime.attention == "eager" else v
+
+
+def unturned(model: Model, q: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Queries and keys without positions: keys as ``values``, queries as the kernel gives their gradient."""
+    written = model.arch.heads > model.arch.kv_heads and mask is None and not _flash(model, q, mask)
+    k = values(model, q, k, mask)
+    return (by_token(q) if written or model.regime.attention == "eager" else q), k
+
+
+def _flash(model: Model, q: Tensor, mask: Tensor | None) -> bool:
+    half = q.itemsize == HALF or model.tape.autocast
+    return half and mask is None and q.width // model.arch.heads <= 256
 
 
 def mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:

@@ -2,11 +2,12 @@
 
 from types import ModuleType
 
-from estimator.step.families import moe, qwen3_next
+from estimator.step.families import moe, nemotron_h, qwen3_next
 
 MIXTURES: dict[str, ModuleType] = {
     **dict.fromkeys(moe.TYPES, moe),
     **dict.fromkeys(qwen3_next.TYPES, qwen3_next),
+    **dict.fromkeys(nemotron_h.TYPES, nemotron_h),
 }
 
 APPROXIMATE: dict[str, str] = {}

@@ -57,12 +57,12 @@ def attention_in_part(model: Model, layer: Layer, x: Tensor, around: Shared) -> 
 def latent_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """DeepSeek-V3's attention."""
     rotation = latent.rotate_pairs if fact(model, "rope_interleave", True) else latent.rotate_halves
-    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), rotation), None
+    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), rotation)
 
 
 def complex_attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """DeepSeek-V2's attention."""
-    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), latent.rotate_complex), None
+    return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), latent.rotate_complex)
 
 
 @dataclass(frozen=True)

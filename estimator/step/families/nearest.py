@@ -5,6 +5,9 @@ projections, gated or plain feed-forward block, norms, rotary positions. What su
 copies, masks, attention kernels) is not known here: see ``decoders.APPROXIMATE``.
 """
 
+from collections.abc import Callable
+
+from estimator.errors import EstimatorError
 from estimator.step import ops
 from estimator.step.activations import activation
 from estimator.step.attention import rotate
@@ -12,7 +15,7 @@ from estimator.step.families import blocks
 from estimator.step.families.llama import Shared, attended, shared
 from estimator.step.families.rotary import partial
 from estimator.step.model import Layer, Model, embedded
-from estimator.step.norms import layer_norm, rms
+from estimator.step.norms import Norm, layer_norm, rms, rms_plus_one
 from estimator.step.tape import Tensor
 
 __all__ = ["layer", "shared", "stem", "top"]
@@ -25,9 +28,24 @@ def stem(model: Model, ids: Tensor) -> Tensor:
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
     """One decoder layer."""
-    norm = rms if model.arch.norm == "rms" else layer_norm
-    block = blocks.parallel if model.arch.parallel_residual else blocks.pre_norm
-    return block(model, layer, x, around, attention, mlp, norm)
+    return arrangement(model)(model, layer, x, around, attention, mlp, norm_of(model))
+
+
+def norm_of(model: Model) -> Norm:
+    """The norm that the architecture states."""
+    if model.arch.norm != "rms":
+        return layer_norm
+    return rms_plus_one if model.arch.norm_plus_one else rms
+
+
+def arrangement(model: Model) -> Callable[..., Tensor]:
+    """The block whose norms stand where the architecture's do."""
+    places = {place for place, _ in model.arch.norm_names}
+    if model.arch.parallel_residual:
+        return blocks.parallel
+    if len(places) == 4:
+        return blocks.sandwich
+    return blocks.pre_norm if "pre_attention" in places else blocks.post_norm
 
 
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
@@ -36,15 +54,17 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Te
     q, k, v = projected(model, layer, x)
     if layer.name_of("q_norm"):
         heads = (1, 1) if arch.qk_norm_full else (arch.heads, arch.kv_heads)
-        q = layer.rms_norm(q, layer.module_of("q_norm"), heads[0])
-        k = layer.rms_norm(k, layer.module_of("k_norm"), heads[1])
+        norm = norm_of(model)
+        q = norm(layer, q, layer.module_of("q_norm"), heads[0])
+        k = norm(layer, k, layer.module_of("k_norm"), heads[1])
     cut = arch.positions == "rope" and arch.rotary_fraction < 1
     if cut:
         q, k = partial(q, k, around.cos, around.sin, (arch.heads, arch.kv_heads))
     elif arch.positions == "rope":
         q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     k, v = layer.cached(k, v)
-    return attended(model, layer, q, k, v, around, by_head=cut, projection=layer.module_of("o_proj"))
+    output, kv_heads = layer.module_of("o_proj"), arch.kv_shape(layer.kind.attention if layer.kind else "full")[0]
+    return attended(model, layer, q, k, v, around, by_head=cut, kv_heads=kv_heads, projection=output)
 
 
 def projected(model: Model, layer: Layer, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -55,11 +75,14 @@ def projected(model: Model, layer: Layer, x: Tensor) -> tuple[Tensor, Tensor, Te
         q, k, v = ops.split(layer.linear(x, fused), widths)
         return q, k, v
     q, k = layer.linear(x, layer.module_of("q_proj")), layer.linear(x, layer.module_of("k_proj"))
-    return q, k, layer.linear(x, layer.module_of("v_proj"))
+    own_values = layer.module_of("v_proj")
+    return q, k, layer.linear(x, own_values) if own_values else k
 
 
 def mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:
     """A gated feed-forward block, its two inner matrices fused or not, or a plain one."""
+    if layer.kind is None or layer.kind.mlp != "dense":
+        raise EstimatorError(f"no timeline for the experts of {model.arch.model_type!r} yet", field="model")
     act, fused = activation(model.arch.activation), layer.module_of("gate_up_proj")
     gate, up, down = (layer.module_of(f"{part}_proj") for part in ("gate", "up", "down"))
     if fused:
@@ -72,5 +95,4 @@ def mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:
 
 def top(model: Model, x: Tensor) -> Tensor:
     """The final norm."""
-    norm = rms if model.arch.norm == "rms" else layer_norm
-    return norm(model.top, x, model.top.module_of("final_norm"))
+    return norm_of(model)(model.top, x, model.top.module_of("final_norm"))

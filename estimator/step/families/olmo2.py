@@ -7,6 +7,7 @@ from estimator.step.families.rotary import widened
 from estimator.step.model import Layer, Model
 from estimator.step.norms import rms_scaled_first
 from estimator.step.tape import Tensor
+from estimator.step.written import by_token
 
 __all__ = ["layer", "normed", "shared", "stem", "top"]
 
@@ -26,8 +27,8 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Te
 
 def normed(layer: Layer, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Projections, queries and keys each with its norm."""
-    q = rms_scaled_first(layer, layer.linear(x, "self_attn.q_proj"), "self_attn.q_norm")
-    k = rms_scaled_first(layer, layer.linear(x, "self_attn.k_proj"), "self_attn.k_norm")
+    q = by_token(rms_scaled_first(layer, layer.linear(x, "self_attn.q_proj"), "self_attn.q_norm"))
+    k = by_token(rms_scaled_first(layer, layer.linear(x, "self_attn.k_proj"), "self_attn.k_norm"))
     return q, k, layer.linear(x, "self_attn.v_proj")
 
 

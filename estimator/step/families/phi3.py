@@ -8,7 +8,7 @@ from estimator.step.families.llama import Shared, attended, shared, stem, top
 from estimator.step.families.rotary import cut
 from estimator.step.model import Layer, Model
 from estimator.step.tape import Tensor
-from estimator.step.written import rate
+from estimator.step.written import by_token, rate
 
 __all__ = ["layer", "mlp", "shared", "stem", "top"]
 
@@ -27,8 +27,8 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Te
     """One projection cut by slices, rotary, attention, output projection."""
     arch = model.arch
     qkv = layer.linear(x, "self_attn.qkv_proj")
-    q = ops.part(qkv, arch.heads * arch.head_dim)
-    k, v = ops.part(qkv, arch.kv_width), ops.part(qkv, arch.kv_width)
+    q = by_token(ops.part(qkv, arch.heads * arch.head_dim))
+    k, v = by_token(ops.part(qkv, arch.kv_width)), ops.part(qkv, arch.kv_width)
     q, k = turned(q, around, arch.heads), turned(k, around, arch.kv_heads)
     k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around, by_head=True)

@@ -3,7 +3,7 @@
 from estimator.architecture import Architecture
 from estimator.step.attention import rotate
 from estimator.step.families import blocks
-from estimator.step.families.llama import Shared, attended, mlp, projected, shared, stem, top
+from estimator.step.families.llama import Shared, attended, mlp, projected, shared, stem, top, unturned
 from estimator.step.model import Layer, Model
 from estimator.step.tape import Tensor
 
@@ -11,9 +11,12 @@ __all__ = ["layer", "shared", "stem", "top", "variant"]
 
 
 def variant(arch: Architecture, index: int) -> int:
-    """1 for a layer with rotary positions, 0 for every ``no_rope_layer_interval``-th, which has none."""
-    interval = dict(arch.extra).get("no_rope_layer_interval") or 4
-    return int((index + 1) % int(interval) != 0)
+    """1 for a layer with rotary positions, 0 for one without: as listed, else every ``no_rope_layer_interval``-th."""
+    facts = dict(arch.extra)
+    listed = str(facts.get("no_rope_layers") or "")
+    if index < len(listed):
+        return int(listed[index])
+    return int((index + 1) % int(facts.get("no_rope_layer_interval") or 4) != 0)
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
@@ -23,8 +26,11 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
 
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """As Llama's, turned where the layer has positions."""
-    q, k, v = projected(layer, x)
-    if variant(model.arch, layer.index):
+    turned = bool(variant(model.arch, layer.index))
+    q, k, v = projected(layer, x, turned=turned)
+    if turned:
         q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    else:
+        q, k = unturned(model, q, k, around.mask(layer))
     k, v = layer.cached(k, v)
     return attended(model, layer, q, k, v, around)

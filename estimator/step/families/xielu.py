@@ -9,14 +9,19 @@ from estimator.step.tape import BOOL, Tensor
 
 def xielu(model: Model, layer: Layer, x: Tensor, name: str) -> Tensor:
     """``where(x > 0, a x x + b x, (expm1(min(x, e)) - x) c + b x)`` with trained numbers a and c."""
-    positive = ops.keeps_input(layer.weight(f"{name}.alpha_p"))
-    negative = ops.shift(ops.keeps_input(layer.weight(f"{name}.alpha_n")))
-    beta = Tensor(model.tape, None, "1", 1, min(x.itemsize, positive.itemsize))
+    positive = softplus(layer.weight(f"{name}.alpha_p"))
+    negative = ops.shift(softplus(layer.weight(f"{name}.alpha_n")))
+    beta = Tensor(model.tape, None, "1", 1, x.itemsize)
     condition = model.tape.like(x, BOOL)
     upper = ops.add(product(positive, x, x), ops.mul(x, beta))
     lower = ops.mul(ops.subtract(expm1(minimum(x)), x), negative)
     lower = ops.add(lower, ops.mul(x, beta))
     return where(condition, upper, lower)
+
+
+def softplus(x: Tensor) -> Tensor:
+    """``log(1 + exp(x))``, fp32 under autocast."""
+    return ops.keeps_input(ops.full(x))
 
 
 def product(factor: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -55,6 +55,11 @@ def test_an_impossible_dimension_is_refused(value: Any) -> None:
         read(hidden_size=value)
 
 
+def test_a_million_layers_are_refused_at_once() -> None:
+    with pytest.raises(EstimatorError, match="num_hidden_layers"):
+        read(num_hidden_layers=10**6)
+
+
 def test_what_is_left_out_takes_the_class_default() -> None:
     arch = read()
     assert (arch.head_dim, arch.kv_heads, arch.max_positions, arch.tied) == (64, 8, 2048, False)
