@@ -26,27 +26,6 @@ PER_TYPE_ROTARY = frozenset(
 SCALED_EMBEDDING = frozenset(["gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4_text"])
 POSITION_TABLES = {"bert": 2, "roberta": 2, "xlm-roberta": 2, "distilbert": 1}
 """Encoders: int64 vectors over all positions (position and token-type ids)."""
-ROUTER_BIAS = frozenset(
-    [
-        "deepseek_v3",
-        "deepseek_v32",
-        "dots1",
-        "exaone_moe",
-        "glm4_moe",
-        "glm4_moe_lite",
-        "glm_moe_dsa",
-        "hy_v3",
-        "mimo_v2_flash",
-        "minimax_m2",
-        "nemotron_h",
-        "solar_open",
-        "kimi_k2",
-        "ernie4_5_moe",
-        "axk1",
-        "beam",
-    ]
-)
-"""Types whose router keeps a correction bias per expert in fp32."""
 
 
 def buffers(arch: Architecture, itemsize: int) -> Iterator[Buffer]:
@@ -54,8 +33,6 @@ def buffers(arch: Architecture, itemsize: int) -> Iterator[Buffer]:
     yield from _positions(arch)
     if arch.model_type in SCALED_EMBEDDING:
         yield "embed_scale", itemsize, 1
-    if arch.experts is not None and arch.model_type in ROUTER_BIAS:
-        yield "e_score_correction_bias", arch.experts.experts * FULL, arch.mlp_types.count("moe")
 
 
 def _positions(arch: Architecture) -> Iterator[Buffer]:

@@ -22,19 +22,58 @@ BLOCKS: dict[str, tuple[int, int]] = {
 """Elements and bytes of one block of a tensor type."""
 
 FILE_TYPES: dict[str, str] = {
-    **{name: name for name in ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q6_K", "TQ1_0", "TQ2_0", "IQ1_S", "IQ1_M", "IQ2_XXS"]},
+    **{
+        name: name
+        for name in [
+            "F32",
+            "F16",
+            "BF16",
+            "Q4_0",
+            "Q4_1",
+            "Q5_0",
+            "Q5_1",
+            "Q8_0",
+            "Q6_K",
+            "TQ1_0",
+            "TQ2_0",
+            "IQ1_S",
+            "IQ1_M",
+            "IQ2_XXS",
+        ]
+    },
     **{name: name for name in ["IQ2_XS", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "Q2_K"]},
-    "Q2_K_S": "Q2_K", "Q3_K_S": "Q3_K", "Q3_K_M": "Q3_K", "Q3_K_L": "Q3_K", "Q4_K_S": "Q4_K", "Q4_K_M": "Q4_K",
-    "Q5_K_S": "Q5_K", "Q5_K_M": "Q5_K", "IQ2_S": "IQ2_XS", "IQ2_M": "IQ2_S", "IQ3_XS": "IQ3_S", "IQ3_M": "IQ3_S",
-    "Q3_K": "Q3_K", "Q4_K": "Q4_K", "Q5_K": "Q5_K", "MXFP4_MOE": "MXFP4", "MXFP4": "MXFP4", "NVFP4": "NVFP4",
-}  # fmt: skip
+    "Q2_K_S": "Q2_K",
+    "Q3_K_S": "Q3_K",
+    "Q3_K_M": "Q3_K",
+    "Q3_K_L": "Q3_K",
+    "Q4_K_S": "Q4_K",
+    "Q4_K_M": "Q4_K",
+    "Q5_K_S": "Q5_K",
+    "Q5_K_M": "Q5_K",
+    "IQ2_S": "IQ2_XS",
+    "IQ2_M": "IQ2_S",
+    "IQ3_XS": "IQ3_S",
+    "IQ3_M": "IQ3_S",
+    "Q3_K": "Q3_K",
+    "Q4_K": "Q4_K",
+    "Q5_K": "Q5_K",
+    "MXFP4_MOE": "MXFP4",
+    "MXFP4": "MXFP4",
+    "NVFP4": "NVFP4",
+}
 """Base tensor type of a file type."""
 SAME_AS = {"Q3_K": "Q3_K_M", "Q4_K": "Q4_K_M", "Q5_K": "Q5_K_M", "MXFP4": "MXFP4_MOE"}
 
 FALLBACK = {
-    "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0", "TQ1_0": "Q4_0", "TQ2_0": "Q4_0",
-    **dict.fromkeys(["IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S", "IQ1_M", "Q2_K", "Q3_K", "IQ4_XS"], "IQ4_NL"),
-}  # fmt: skip
+    "Q4_K": "Q5_0",
+    "Q5_K": "Q5_1",
+    "Q6_K": "Q8_0",
+    "TQ1_0": "Q4_0",
+    "TQ2_0": "Q4_0",
+    **dict.fromkeys(
+        ["IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S", "IQ1_M", "Q2_K", "Q3_K", "IQ4_XS"], "IQ4_NL"
+    ),
+}
 """Type of a matrix whose rows are no multiple of the block."""
 
 LOW = frozenset(["IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M", "IQ3_XXS", "IQ1_S", "IQ1_M"])

@@ -85,14 +85,19 @@ def projected(tensor: Trainable, choice: Choice) -> bool:
 def low_rank(tensor: Trainable, choice: Choice) -> Trainable:
     """The gradient after projection: the smaller side becomes the rank."""
     rows, columns = tensor.shape
-    shape = (rows, choice.rank) if rows >= columns else (choice.rank, columns)
-    return tensor._replace(shape=shape)
+    rank = rank_of(tensor, choice)
+    return tensor._replace(shape=(rows, rank) if rows >= columns else (rank, columns))
+
+
+def rank_of(tensor: Trainable, choice: Choice) -> int:
+    """The rank of the projection; singular vectors (GaLore) are no more than the smaller side."""
+    return min(choice.rank, *tensor.shape) if choice.name.startswith("galore") else choice.rank
 
 
 def projector(tensor: Trainable, choice: Choice, itemsize: int = 0) -> int:
     """Bytes of the projection matrix; an fp32 one from GaLore is a view that keeps all singular vectors."""
     small, itemsize = min(tensor.shape), itemsize or tensor.itemsize
-    return small * (small if itemsize == 4 and choice.name.startswith("galore") else choice.rank) * itemsize
+    return small * (small if itemsize == 4 and choice.name.startswith("galore") else rank_of(tensor, choice)) * itemsize
 
 
 def galore(tensor: Trainable, choice: Choice) -> list[int]:

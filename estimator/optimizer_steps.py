@@ -91,6 +91,18 @@ def adam_loop(s: Scratch, t: Trainable, _: Choice) -> None:
     s.drop("root")
 
 
+def badam(groups: Iterable[Group], choice: Choice) -> int:
+    """BAdam: fp32 gradients of the block replace the half ones, then AdamW's step over fp32 parameters."""
+    tensors = [tensor for times, known in groups for tensor in known * times]
+    full = sum(rounded(4 * tensor.numel) for tensor in tensors)
+    half = sum(rounded(tensor.bytes) for tensor in tensors if tensor.itemsize < 4)
+    replaced = full - half if half else 0
+    if choice.implementation == "foreach":
+        return replaced + full
+    largest = max((rounded(4 * tensor.numel) for tensor in tensors), default=0)
+    return replaced + (3 * largest if choice.implementation == "for-loop" else largest // 2)
+
+
 def lion(s: Scratch, t: Trainable, _: Choice) -> None:
     """lion-pytorch: the momentum's clone and the sum."""
     s.put("clone", t.bytes)

@@ -184,5 +184,6 @@ RULES: dict[str, Rule] = {
     ),
     "badam": Rule(
         lambda t, _: states.full_copies(t, 3), "fp32 copy and two moments of the block that trains", "正在训练的块：fp32 副本与两个动量",
+        peak=steps.badam,
     ),
 }  # fmt: skip

@@ -38,7 +38,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         loss=run.loss or "standard",
         outputs_kept=bool(run.outputs_kept),
         outputs_to_full=autocast and not run.outputs_kept,
-        mask="4d" if run.attention_mask_4d or isinstance(run.seq_len, Lengths) and batch > 1 else "none",
+        mask=mask_kind(run, batch),
         accumulates=(run.grad_accum or 1) > 1 or run.zero_grad_to_none is False,
         update=("adalomo" if run.optimizer == "adalomo" else "lomo") if run.method == "lomo" else None,
         single=batch == 1,
@@ -63,6 +63,8 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         attention=run.attention or "sdpa",
         loss="none",
         logits=run.logits or "last",
+        generates=(run.new_tokens or 0) > 1,
+        outputs_to_full=(run.new_tokens or 0) > 1,
         cache=(run.kv_cache.dtype if run.kv_cache else None) or "auto",
         mask="4d" if run.attention_mask_4d else "none",
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
@@ -101,6 +103,20 @@ def _adapter(run: Run) -> AdapterRegime:
     )
 
 
+POSITIONS_WITH_PACKING = ("trl", "axolotl", "ms-swift", "torchtune")
+"""Frameworks whose packed rows carry position ids that start again with each document."""
+
+
+def mask_kind(run: Run, batch: int) -> str:
+    """What attention must be told about the rows: 4d (a mask is handed in), packed, padded, or none."""
+    if run.attention_mask_4d:
+        return "4d"
+    documents = bool((run.details or {}).get("document_lengths"))
+    if documents or (run.packing and run.framework in POSITIONS_WITH_PACKING and run.stage != "pretrain"):
+        return "packed"
+    return "padded" if isinstance(run.seq_len, Lengths) and batch > 1 and not run.packing else "none"
+
+
 def trainable(run: Run) -> str:
     """Which own parameters train: all, none (adapters do), those of the last or of the first layers."""
     if adapted(run):
@@ -136,8 +152,10 @@ def reentrant(run: Run) -> bool:
 
 
 def quirks(run: Run) -> tuple[str, ...]:
-    """Habits of one framework. LLaMA-Factory asks for input gradients only where a layer trains."""
-    return ("frozen-input",) if run.framework == "llama-factory" and not adapted(run) else ()
+    """Habits of one framework: LLaMA-Factory asks for input gradients only where a layer trains, unsloth's loss works on half-precision logits."""
+    if run.framework == "llama-factory" and not adapted(run):
+        return ("frozen-input",)
+    return ("half-logits",) if run.framework == "unsloth" else ()
 
 
 def checkpointing(value: str | bool | None) -> tuple[str, int]:

@@ -1,6 +1,7 @@
 """A definite setting of a run and the evaluated timeline of its step."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -71,14 +72,22 @@ class Peak(NamedTuple):
 
 def setting_of(run: Run, arch: Architecture) -> Setting:
     """The setting of a run whose defaults are filled."""
+    arch = _headed(run, arch)
     copies = run.gpu_count or 1
     window = arch.sliding_window or 0
     if run.task != "train":
         batch = (run.micro_batch or 1) * (run.concurrency or 1)
-        at = Dimensions(batch, int(run.context_len or 1), int(run.new_tokens or 0), window)
+        at = Dimensions(batch, int(run.context_len or 1), max(int(run.new_tokens or 0) - 1, 0), window)
         return Setting(arch, inference_regime(run, arch), at, NONE, copies)
     at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, window)
     return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies)
+
+
+def _headed(run: Run, arch: Architecture) -> Architecture:
+    """An encoder in pretraining, or with masked language modelling as its objective, has the vocabulary's head."""
+    stated = (run.details or {}).get("objective")
+    masked = stated == "mlm" or (stated is None and run.task == "train" and run.stage == "pretrain")
+    return replace(arch, head_kind="mlm") if arch.kind == "encoder" and masked else arch
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:
@@ -90,16 +99,15 @@ def resized(setting: Setting, batch: int, length: int) -> Setting:
 
 @lru_cache(maxsize=1024)
 def _regime(regime: Regime, single: bool, windowed: bool) -> Regime:
-    from dataclasses import replace
-
     return replace(regime, single=single, windowed=windowed)
 
 
 @lru_cache(maxsize=512)
 def program_of(arch: Architecture, regime: Regime) -> Program:
     """The traced step."""
-    trace = trace_training if regime.training else trace_inference
-    return trace(arch, inventory(arch), regime)
+    if regime.training:
+        return trace_training(arch, inventory(arch), regime)
+    return trace_inference(arch, inventory(arch), regime, decode=regime.generates)
 
 
 @lru_cache(maxsize=512)

@@ -77,7 +77,7 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
         return [Trainable(weight.shape, itemsize_of(weight, regime), 1, hidden, False, weight.name)]
     adapter = regime.adapter
     name = weight.name.removesuffix(".weight")
-    if adapter is None or weight.role != "linear" or not targeted(adapter.targets, name):
+    if adapter is None or weight.role != "linear" or weight.part == "router" or not targeted(adapter.targets, name):
         return []
     outputs, inputs = weight.shape
     shapes = {"lora_A": (adapter.rank, inputs), "lora_B": (outputs, adapter.rank)}

@@ -14,7 +14,7 @@ from estimator.buffers import buffers
 from estimator.gguf import is_gguf, stored
 from estimator.step.program import rounded
 from estimator.step.regime import Regime
-from estimator.step.tape import FULL
+from estimator.step.tape import FULL, HALF
 from estimator.trainables import Trainable, trainables
 from estimator.weight_formats import Format, weight_format
 
@@ -39,6 +39,10 @@ FP32_ROUTER = frozenset(
     ]
 )
 """Model types whose router stays in fp32 (``_keep_in_fp32_modules_strict`` names ``gate.weight``)."""
+
+
+FOUR_BIT = ("nf4", "nf4-dq", "fp4")
+"""Formats whose linears cast their bias to the compute type when first used (bitsandbytes ``Linear4bit``)."""
 
 
 class Part(NamedTuple):
@@ -129,7 +133,11 @@ class _Tally:
 
     def itemsize(self, weight: Weight) -> int:
         """Bytes per element of a tensor that stays unpacked."""
-        if self.regime.kbit or (weight.part == "router" and self.arch.model_type in FP32_ROUTER):
+        if weight.role == "buffer" or (weight.part == "router" and self.arch.model_type in FP32_ROUTER):
+            return FULL
+        if weight.role == "bias" and self.regime.quantised in FOUR_BIT:
+            return HALF
+        if self.regime.kbit:
             return FULL
         return self.regime.itemsize
 

@@ -2,7 +2,7 @@
 
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from bot.intake.tokens import Token, tokenize
@@ -32,22 +32,17 @@ class Lexicon:
 
     def __init__(self, sections: dict[str, dict[str, list[str]]]) -> None:
         self._by_initial: dict[str, list[tuple[str, str, str]]] = {}
-        self._by_first: dict[str, list[_Entry]] = {}
+        self._beginning_with = lru_cache(maxsize=4096)(self._phrases_from)
         for section, values in sections.items():
             for value, phrases in values.items():
                 for phrase in phrases:
                     self._by_initial.setdefault(phrase[0].lower(), []).append((phrase.lower(), section, value))
 
-    def _beginning_with(self, first: str) -> list[_Entry]:
-        """The phrases whose first piece is ``first``."""
-        if first in self._by_first:
-            return self._by_first[first]
+    def _phrases_from(self, first: str) -> list[_Entry]:
+        """The phrases whose first piece is ``first``, longest first."""
         near = (one for one in self._by_initial.get(first[0], ()) if one[0].startswith(first))
         entries = [_Entry(_pieces(phrase), section, value) for phrase, section, value in near]
-        found = sorted((entry for entry in entries if entry.pieces[0] == first), key=lambda entry: -len(entry.pieces))
-        if found:  # words that begin no phrase are without number, and are not kept
-            self._by_first[first] = found
-        return found
+        return sorted((entry for entry in entries if entry.pieces[0] == first), key=lambda entry: -len(entry.pieces))
 
     def at(self, tokens: list[Token], start: int, *sections: str) -> Word | None:
         """The longest phrase of these sections (all when none is named) that begins at token ``start``."""
@@ -66,6 +61,7 @@ class Lexicon:
         }
 
 
+@cache  # over the phrases of the lexicon, which are finite
 def _pieces(phrase: str) -> tuple[str, ...]:
     return tuple(token.text for token in tokenize(phrase) if token.text not in SKIPPED)
 

@@ -1,8 +1,9 @@
 """The card table: what is known of each GPU, and the real memory of a class of cards."""
 
 import csv
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from estimator.datafiles import read_text
@@ -90,6 +91,18 @@ def _totals(nominal: int) -> Iterator[tuple[float, float]]:
     for card in cards():
         if _speaks_for_class(card) and card.nominal == (nominal,) and card.low and card.high:
             yield card.low, card.high
+
+
+APPLE_CHIP = re.compile(r"m([1-9])(pro|max|ultra)?")
+
+
+def apple_chip(core: str) -> Card | None:
+    """An Apple chip that the table does not list: only its memory counts, so any listed one speaks for it."""
+    named = APPLE_CHIP.fullmatch(core)
+    if named is None:
+        return None
+    listed = next(card for card in cards() if card.vendor == "Apple")
+    return replace(listed, name=" ".join(filter(None, ("Apple", f"M{named[1]}", (named[2] or "").title()))))
 
 
 @cache

@@ -8,7 +8,7 @@ import csv
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from estimator.catalogue.cards import GIB, Card, cards, class_totals, smallest_share
+from estimator.catalogue.cards import GIB, Card, apple_chip, cards, class_totals, smallest_share
 from estimator.catalogue.gpu_notes import age_said, sizes_said, vendor_said
 from estimator.catalogue.gpu_text import Asked, asked, core, folded
 from estimator.datafiles import read_text
@@ -112,6 +112,9 @@ def _readings() -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def _named(wanted: Asked, text: str) -> GpuMatch:
     options = _of_form(_options(wanted), wanted.form)
+    chip = None if options else apple_chip(wanted.core)
+    if chip is not None:
+        return _unified(chip, wanted)
     if not options:
         raise _unknown(text, wanted)
     fitting = _of_size(options, wanted.memory)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from estimator.step import ops
 from estimator.step.dora import dora
+from estimator.step.fused_lora import fused_lora
 from estimator.step.quantised import BITSANDBYTES_4BIT
 from estimator.step.regime import AdapterRegime
 from estimator.step.tape import Leaf, Tensor
@@ -36,6 +37,9 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     adapter = layer.regime.adapter
     assert adapter is not None
     tape, quantised = layer.tape, layer.regime.quantised
+    if "lora" in tape.fused and not adapter.dora and adapter.dropout == 0.0:
+        width = layer.out_features(name, shape)
+        return fused_lora(layer, x, name, width, adapter_leaves(layer, name, x.width, width))
     result = layer.base_linear(x, name, shape)
     itemsize = result.itemsize
     if quantised in BITSANDBYTES_4BIT:

@@ -6,12 +6,14 @@ temporaries inside the kernels from flash_api.cpp and attention_backward.cu (PyT
 
 from collections.abc import Sequence
 
-from estimator.step import ops
+from estimator.step import fused, ops
 from estimator.step.tape import BOOL, FULL, HALF, LONG, Rows, Tensor
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary embedding of queries or keys: ``x * cos + rotate_half(x) * sin``."""
+    """Rotary embedding of queries or keys: ``x * cos + rotate_half(x) * sin``, or in place by a fused kernel."""
+    if "rope" in x.tape.fused:
+        return fused.rotate(x, cos, sin)
     return ops.add(ops.mul(x, cos), ops.mul(rotate_half(x), sin))
 
 
@@ -37,6 +39,8 @@ def sdpa(
 
     The flash kernel's result lies as its queries do; ``by_head``: head after head, so that it is copied to token order.
     """
+    if q.tape.core is not None:
+        return q.tape.core(lambda q, k, v: sdpa(q, k, v, heads, kv_heads, mask, dropout, by_head=by_head), q, k, v)
     groups = heads // kv_heads
     size, value_size = q.width // heads, v.width // kv_heads
     if groups > 1 and (mask is not None or size != value_size or size > 256):
@@ -47,13 +51,28 @@ def sdpa(
     q, k, v = (ops.autocast(x) for x in given)
     half = q.itemsize == HALF
     if half and mask is None and size == value_size <= 256:
-        out = flash(q, k, v, heads, kv_heads, size)
+        wide = -(-size // 8) * 8
+        if wide != size:  # the kernel wants multiples of 8
+            q, k, v = _padded(q, heads * wide), _padded(k, kv_heads * wide), _padded(v, kv_heads * wide)
+        out = flash(q, k, v, heads, kv_heads, wide)
         del q, k, v
+        if wide != size:
+            return ops.copy(ops.part(out, heads * size))
         return ops.copy(out) if by_head else out
     mask = additive(mask, q.itemsize)
     if groups == 1:
         return efficient(q, k, v, heads, mask, value_size)
     return ops.copy(math_attention(q, k, v, heads, groups, mask, dropout, by_head=by_head))
+
+
+def _padded(x: Tensor, width: int) -> Tensor:
+    """``F.pad`` of the last dimension; its backward cuts the gradient into a new tensor."""
+    tape = x.tape
+    out = tape.new(x.rows, width, x.itemsize)
+    if x.needs:
+        rows, narrow, size = ops.shape_of(x)
+        tape.attach(out, (x,), (), lambda g: (tape.new(rows, narrow, size),))
+    return out
 
 
 def repeated(x: Tensor, heads: int, kv_heads: int) -> Tensor:

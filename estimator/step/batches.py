@@ -19,7 +19,9 @@ def batch_inputs(model: Model) -> list[Tensor]:
     if regime.mask != "packed":
         return []
     model.given_positions = tape.new("T", 1, LONG)
-    return [tape.new("1", 1, LONG)] if regime.attention.startswith("flash") else []
+    if regime.attention.startswith("flash"):
+        tape.pin(tape.new("1", 1, LONG).storage)
+    return []
 
 
 def mask_by_sequence(model: Model, conditions: int) -> Tensor:

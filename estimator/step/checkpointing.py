@@ -19,8 +19,21 @@ def prepare(tape: Tape, regime: Regime) -> None:
     if regime.checkpointing == "selective-op":
         tape.keeps = per_operator
     if regime.checkpointing == "selective-attention":
-        tape.core = partial(rerun, tape)
+        tape.core = partial(core_attention, tape)
     tape.offloads = regime.offload_saved
+    tape.fused = regime.fused
+
+
+def core_attention(tape: Tape, call: Call, *arguments: Tensor) -> Tensor:
+    """Megatron's recompute of the attention kernel alone: queries, keys and values are kept, the rest is made again."""
+
+    def once(*inputs: Tensor) -> Tensor:
+        outer, tape.core = tape.core, None
+        out = call(*inputs)
+        tape.core = outer
+        return out
+
+    return rerun(tape, once, *arguments)
 
 
 def per_operator(kind: str, number: int) -> bool:

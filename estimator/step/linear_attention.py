@@ -36,6 +36,7 @@ def mixer(model: Model, layer: Layer, x: Tensor) -> Tensor:
     q, k, v = ops.split(mixed, (keys, keys, values))
     beta = ops.sigmoid(b)
     decay = decays(layer, a)
+    state: Tensor | None
     if x.tape.stage:
         out, state = next_step(lin, q, k, v, decay, beta)
     else:
@@ -155,14 +156,16 @@ def delta_rule(
     q = ops.mul(q, ops.keeps_output(passed))
     k = ops.mul(k, ops.keeps_output(ops.subtract(passed, passed)))
     core = scanned((new, read, q, k, intra), core, states, heads * lin.key_dim * lin.value_dim)
-    del v_beta, decayed, v, mask
-    if not model.tape.caches:
-        del states
-        return _narrowed(core, size), None
-    last = [model.tape.new("b", core.width * CHUNK, FULL) for _ in range(2)]
-    out = _narrowed(core, size)
-    del last
-    return out, states
+    if model.tape.caches:
+        last = [model.tape.new("b", core.width * CHUNK, FULL) for _ in range(2)]
+        last.append(model.tape.new(("chunks", CHUNK), heads, FULL))
+        flat = model.tape.like(core)
+        del core
+        out = ops.cast(flat.view("T"), size) if size != FULL else ops.copy(flat.view("T"))
+        del flat, last, v_beta, decayed, v, mask
+        return out, states
+    del v_beta, decayed, v, mask, states
+    return _narrowed(core, size), None
 
 
 def _narrowed(core: Tensor, size: int) -> Tensor:

@@ -32,7 +32,9 @@ def next_convolution(x: Tensor, kernel: int) -> Tensor:
     return out
 
 
-def next_step(lin: LinearAttention, q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+def next_step(
+    lin: LinearAttention, q: Tensor, k: Tensor, v: Tensor, decay: Tensor, beta: Tensor
+) -> tuple[Tensor, Tensor]:
     """The delta rule for one token: the state decays, is read, corrected and read again. Returns result and state."""
     tape, size, heads = q.tape, q.itemsize, lin.value_heads
     groups, width = heads // lin.key_heads, heads * lin.key_dim * lin.value_dim

@@ -21,14 +21,24 @@ def head_weight(model: Model) -> Leaf:
     return model.stem.weight(model.stem_name)
 
 
+FULL_LOGITS = frozenset({"mamba", "mamba2", "falcon_mamba", "nemotron_h"})
+"""Types that cast their logits to fp32 at once (transformers 5.24)."""
+
+
 def logits_of(model: Model, hidden: Tensor) -> Tensor:
     """Logits of every position handed in, with the multiplier or final soft cap that the model has."""
     bias = model.top.weight("lm_head.bias") if model.top.has("lm_head.bias") else None
+    if model.arch.model_type in FULL_LOGITS:
+        hidden = ops.cast(hidden, head_weight(model).itemsize)
     logits = linear(hidden, head_weight(model), bias, model.arch.vocab)
+    if model.arch.model_type in FULL_LOGITS:
+        logits = ops.cast(logits, FULL)
     if model.arch.model_type in SCALED_LOGITS:
         logits = ops.scale(logits)
     if model.arch.logit_softcap:
-        logits = ops.scale(ops.tanh(ops.scale(logits)))
+        logits = ops.scale(logits)
+        logits = ops.tanh(logits)
+        logits = ops.scale(logits)
     return logits
 
 
@@ -73,8 +83,13 @@ def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
     tile_hidden = tape.new(tile_rows, model.arch.hidden, compute) if flat.itemsize != compute else None
     slices = [] if compute == weight.itemsize else [tape.new("1", tile * model.arch.hidden, compute, "weight_casts")]
     del slices
-    normaliser, result, entropy = (tape.new("Tm", 1, FULL) for _ in range(3))
-    best = tape.new("Tm", 1, BOOL)
+    normaliser, result = tape.new("Tm", 1, FULL), tape.new("Tm", 1, FULL)
+    quotient = tape.new("Tm", 1, FULL)
+    entropy = tape.like(quotient)
+    del quotient
+    conditions = [tape.new("Tm", 1, BOOL) for _ in range(2)]
+    best = tape.like(conditions[0])
+    del conditions
     kept = [tape.save(t) for t in (flat, weight, targets, normaliser, entropy)]
     need_hidden, need_weight = flat.needs, weight.needs
     rows, width, size = ops.shape_of(flat)
@@ -119,4 +134,21 @@ def fused(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor 
     return tape.attach(loss, (x, w), kept, lambda g: holders), None
 
 
-LOSSES = {"standard": standard, "chunked": chunked, "fused": fused}
+def fused_logits(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Liger's cross-entropy on whole logits (in fp32, as transformers hands them over): the gradient is written over them."""
+    tape = model.tape
+    logits = logits_of(model, hidden)
+    padded = labels.tape.new("T1", 1, LONG)
+    targets = _shifted(model, padded)
+    del padded
+    scores = logits if "half-logits" in model.regime.quirks else ops.cast(logits, FULL)
+    rows, width, size = ops.shape_of(scores)
+    losses = tape.new(rows, 1, size)
+    loss = tape.new("1", 1, FULL)
+    del losses, targets
+    kept = [tape.save(scores)]
+    tape.attach_in_place(loss, (scores,), kept, lambda g, storage: (Tensor(tape, storage, rows, width, size),))
+    return loss, logits
+
+
+LOSSES = {"standard": standard, "chunked": chunked, "fused": fused, "fused-ce-logits": fused_logits}

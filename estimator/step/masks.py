@@ -1,5 +1,6 @@
 """Attention masks as transformers 5.24 makes them (masking_utils.py): none where the kernel knows "causal" itself."""
 
+from estimator.step.batches import DIFFERENT, mask_by_sequence
 from estimator.step.model import Model
 from estimator.step.tape import BOOL, LONG, Rows, Tensor
 
@@ -16,6 +17,8 @@ def tokens_so_far(model: Model) -> Rows:
 
 def positions(model: Model) -> Tensor:
     """Position ids: ``arange(length) + 0``, one row for the whole batch."""
+    if model.given_positions is not None:
+        return model.given_positions
     counted = model.tape.new("s", 1, LONG)
     ids = model.tape.like(counted)
     del counted
@@ -32,6 +35,8 @@ def causal_mask(model: Model, hidden: Tensor, attention: str = "") -> Tensor | N
         return model.given_mask
     if attention == "eager":
         return _additive(model, hidden, 1)
+    if model.regime.mask in DIFFERENT:
+        return mask_by_sequence(model, 1)
     if model.tape.stage and model.regime.cache == "static":  # the unused part of a preallocated cache is masked
         return _allowed(model, 1)
     return None
@@ -46,6 +51,8 @@ def sliding_mask(model: Model, hidden: Tensor, attention: str = "") -> Tensor | 
     mask: Tensor | None = None
     if attention == "eager":
         mask = _additive(model, hidden, 2)
+    elif model.regime.mask in DIFFERENT:
+        mask = mask_by_sequence(model, 2)
     elif model.regime.windowed:
         mask = _allowed(model, 2)
     model.tape.windowed = False
@@ -67,7 +74,8 @@ def _allowed(model: Model, conditions: int) -> Tensor:
 
 def _additive(model: Model, hidden: Tensor, conditions: int) -> Tensor:
     """The mask that written-out attention adds: zeros and minimums, for every sequence of the batch."""
-    allowed = _allowed(model, conditions)
+    different = model.regime.mask in DIFFERENT
+    allowed = mask_by_sequence(model, conditions) if different else _allowed(model, conditions)
     mask = model.tape.new("bss", 1, hidden.itemsize)
     del allowed
     return mask

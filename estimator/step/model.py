@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from estimator.architecture import Architecture, Inventory, LayerKind, Weight
-from estimator.step import ops
+from estimator.step import fused, ops
 from estimator.step.adapters import adapted, targeted
 from estimator.step.cache import Cache
 from estimator.step.quantised import quantised_linear
@@ -93,6 +93,8 @@ class Layer:
 
     def rms_norm(self, x: Tensor, name: str, groups: int = 1) -> Tensor:
         """Llama's RMS norm as transformers writes it: in fp32, cast back, then scaled; of each of ``groups`` heads."""
+        if "norm" in self.tape.fused:
+            return fused.rms_norm(x, self.weight(f"{name}.weight"), groups)
         itemsize = x.itemsize
         h = ops.cast(x, FULL)
         variance = ops.mean(ops.power(h), groups)
@@ -151,6 +153,7 @@ class Model:
         tape.single = regime.single
         self.layers: list[Layer] = []
         self.given_mask: Tensor | None = None
+        self.given_positions: Tensor | None = None
         self.around: Any = None
         self.held: list[Tensor] = []
         everything = regime.trainable == "all"

@@ -60,6 +60,11 @@ def full(x: Tensor) -> Tensor:
 def mul(x: Tensor, y: Tensor) -> Tensor:
     """``x * y``; ``x`` has the shape of the result, ``y`` may broadcast."""
     tape = x.tape
+    if tape.fused:
+        from estimator.step.fused import Gate, gated
+
+        if isinstance(x, Gate) or isinstance(y, Gate):
+            return gated(x, y)
     need_x, need_y = x.needs, y.needs
     kept = [tape.save(t) for t, wanted in ((x, need_y), (y, need_x)) if wanted]
     out = tape.like(x, max(x.itemsize, y.itemsize))
@@ -183,7 +188,16 @@ def keeps_output(x: Tensor) -> Tensor:
     return out
 
 
-silu = gelu = keeps_input
+def silu(x: Tensor) -> Tensor:
+    """SiLU (or GELU) in one kernel, or the gate of a fused product."""
+    if "mlp" in x.tape.fused:
+        from estimator.step.fused import gate_of
+
+        return gate_of(x)
+    return keeps_input(x)
+
+
+gelu = silu
 relu = tanh = sigmoid = keeps_output
 
 

@@ -8,7 +8,7 @@ counts, and one that is nowhere above another never decides.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from estimator.step.tape import Rows
 
@@ -65,7 +65,7 @@ def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
         "bsW8": b * s * -(-window // 8) * 8,
     }
     for kind in kinds:
-        if kind[0] not in STAGES and kind not in known:
+        if isinstance(kind, tuple) and kind[0] not in STAGES and kind not in known:
             known[kind] = _special(kind, known)
     for stage in STAGES:
         inner = [kind[1] for kind in kinds if kind[0] == stage]
@@ -92,7 +92,7 @@ def _lengths(what: str, length: int, number: int) -> int:
     return {"chunks": chunks, "borders": chunks + 1, "padded": chunks * number}[what]
 
 
-def _special(kind: Rows, known: dict[Rows, int]) -> int:
+def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
     if kind[0] in ("padded", "chunks", "borders", "longer"):
         return known["b"] * _lengths(kind[0], known["s"], kind[1])
     if kind[0] in ("aligned", "unaligned"):

@@ -26,6 +26,7 @@ class Regime:
     ``reentrant``: checkpoints run without a graph and again with one (PyTorch's older kind). ``offload_saved``: what
     the backward keeps waits in host memory. ``scaler``: the loss is scaled (GradScaler).
     ``fp16``: half precision is fp16 (bf16 otherwise); only some quantised kernels care.
+    ``generates``: inference goes on after the prompt, token by token.
     ``update``: lomo | adalomo, an optimizer that runs inside the backward.
     ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
     """
@@ -50,6 +51,7 @@ class Regime:
     windowed: bool = False
     fused: tuple[str, ...] = ()
     logits: str = "last"
+    generates: bool = True
     cache: str | None = None
     dropout: bool = True
     merge_in_place: bool = False

@@ -133,8 +133,8 @@ def _best_groups_only(model: Model, scores: Tensor, sums: Tensor) -> Tensor:
     default = 4 if model.arch.model_type in EIGHT_GROUPS else 1
     chosen = routing.topk(sums, int(fact(model, "topk_group", default)))[1]
     groups = sums.tape.like(sums)
-    spread = sums.tape.like(scores)
-    out = routing.masked_fill(scores, routing.complement(spread))
+    spread = sums.tape.like(scores) if sums.width > 1 else None
+    out = routing.masked_fill(scores, routing.complement(scores))
     del chosen, groups, spread
     return out
 

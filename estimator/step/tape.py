@@ -98,7 +98,7 @@ Backward = Callable[..., Sequence[Tensor | None]]
 class Node:
     """One step of the backward: what it keeps, where its gradients go, and what it does."""
 
-    __slots__ = ("backward", "inputs", "order", "outputs", "saved", "segment")
+    __slots__ = ("backward", "in_place", "inputs", "order", "outputs", "saved", "segment")
 
     def __init__(self, order: int, segment: int, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward):
         self.order = order
@@ -107,6 +107,7 @@ class Node:
         self.saved: Sequence[Any] | None = saved
         self.backward = backward
         self.outputs = 1
+        self.in_place = False
 
 
 class Edge:
@@ -190,6 +191,7 @@ class Tape:
         self.frame: Frame | None = None
         self.merge_in_place = merge_in_place
         self.recording = True
+        self.fused: tuple[str, ...] = ()
         self.offloads = False
         self.keeps: Callable[[str, int], bool] | None = None
         self.core: Callable[..., Tensor] | None = None
@@ -248,6 +250,13 @@ class Tape:
             return out
         self.order += 1
         out.node = Node(self.order, self.segment, inputs, saved, backward)
+        return out
+
+    def attach_in_place(self, out: Tensor, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward) -> Tensor:
+        """As ``attach`` for a backward that writes over what was saved: it is given those storages too."""
+        self.attach(out, inputs, saved, backward)
+        if out.node is not None:
+            out.node.in_place = True
         return out
 
     def attach_many(
@@ -349,7 +358,7 @@ class Tape:
     def _run(self, node: Node, grads: list[Tensor | None], waiting: dict[int, Any], queue: list[int]) -> None:
         """Backward of one node: what was made again goes first, then sums and casts, then the gradient, then the rest."""
         remade = self._remake(node)
-        outs = node.backward(*grads)
+        outs = node.backward(*grads, *remade) if node.in_place else node.backward(*grads)
         del remade
         edges = node.inputs
         node.inputs = []

@@ -2,8 +2,10 @@
 
 from estimator.architecture import Architecture, Inventory
 from estimator.step.assembly import Builder
+from estimator.step.batches import batch_inputs
 from estimator.step.checkpointing import checkpointed, prepare, wanted
 from estimator.step.families import family_of
+from estimator.step.fused_lora import shared_buffer
 from estimator.step.fused_update import FusedUpdate
 from estimator.step.losses import LOSSES
 from estimator.step.masks import given_mask
@@ -49,7 +51,8 @@ def trace_training(arch: Architecture, inventory: Inventory, regime: Regime) -> 
 def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.mark("forward")
     ids, labels = tape.new("T", 1, LONG), tape.new("T", 1, LONG)
-    model.given_mask = given_mask(model)
+    buffer = shared_buffer(model)
+    model.given_mask, inputs = given_mask(model), batch_inputs(model)
     scaler = [tape.new("1", 1, FULL, "other") for _ in range(2)] if model.regime.scaler else []
     loss, logits = _forward(tape, model, order, ids, labels)
     tape.end_autocast()
@@ -59,8 +62,8 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
         logits = cast(logits.detach(), FULL)
     if not model.regime.outputs_kept:
         logits = None
-    del ids, labels
-    model.given_mask = None
+    del ids, labels, inputs
+    model.given_mask = model.given_positions = None
     tape.item = "other"
     tape.mark("backward")
     root = scale(loss) if model.regime.scaler else loss
@@ -74,7 +77,7 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     if scaler:
         scaler.append(tape.new("1", 1, FULL, "other"))
     tape.mark("end")
-    del logits, model, scaler
+    del logits, model, scaler, buffer
 
 
 def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
@@ -133,5 +136,5 @@ def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:
     builder.one("backward", top)
     builder.many("backward", numbers[::-1])
     builder.one("backward", stem)
-    builder.many("backward", numbers, "unpin")
+    builder.many("backward", [stem, *numbers], "unpin")
     return builder.program()

@@ -5,6 +5,8 @@ do only for one sequence: with more, queries, keys and values are copied first, 
 too (PyTorch 2.13, aten/src/ATen/native/LinearAlgebra.cpp, ``matmul``).
 """
 
+from functools import partial
+
 from estimator.step import ops
 from estimator.step.attention import repeated, sdpa
 from estimator.step.model import Model
@@ -21,7 +23,7 @@ def rate(model: Model, probability: float) -> float:
 
 
 def by_heads(model: Model, x: Tensor) -> Tensor:
-    """``x.view(…, heads, size).transpose(1, 2)``: written-out attention gives it a gradient that must be copied back."""
+    """``x.view(…, heads, size).transpose(1, 2)``: written-out attention gives a gradient that must be copied back."""
     return by_token(x) if model.regime.attention == "eager" else x
 
 
@@ -96,9 +98,14 @@ def attend(
     """Attention as the run asks for it: the result in token order, and what written-out attention returns beside it.
 
     ``softmax``: asked for in fp32 and cast back in one expression ("full"), cast back after it ("cast"), or as it comes
-    ("plain"). ``by_head``: queries and keys lie head after head (a concatenation made them), not as views of a projection.
-    ``capped``: scores pass a soft cap. ``attention`` overrides the run's, for families that know one implementation only.
+    ("plain"). ``by_head``: queries and keys lie head after head (a concatenation made them), not as views of a linear.
+    ``capped``: scores pass a soft cap. ``attention`` overrides the run's, for families with one implementation only.
     """
+    if model.tape.core is not None:
+        again = partial(
+            attend, model, mask=mask, softmax=softmax, by_head=by_head, capped=capped, attention=attention, kv_heads=kv_heads
+        )
+        return model.tape.core(lambda q, k, v: again(q, k, v)[0], q, k, v), None
     arch = model.arch
     dropout, kv_heads = rate(model, arch.attention_dropout), kv_heads or arch.kv_heads
     if (attention or model.regime.attention) != "eager":
@@ -113,10 +120,7 @@ def attend(
         scores = ops.scale(scores)
     if mask is not None:
         scores = ops.add(scores, mask)
-    if softmax == "full":
-        scores = ops.cast(ops.softmax(scores, FULL), q.itemsize)
-    else:
-        scores = ops.softmax(scores)
+    scores = ops.cast(ops.softmax(scores, FULL), q.itemsize) if softmax == "full" else ops.softmax(scores)
     if softmax == "cast":
         scores = ops.cast(scores, v.itemsize)
     scores = ops.dropout(scores, dropout)

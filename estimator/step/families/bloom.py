@@ -50,9 +50,7 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Around) -> Tensor:
     return out
 
 
-def attention(
-    model: Model, layer: Layer, x: Tensor, residual: Tensor, around: Around
-) -> tuple[Tensor, Tensor]:
+def attention(model: Model, layer: Layer, x: Tensor, residual: Tensor, around: Around) -> tuple[Tensor, Tensor]:
     """Fused projection by heads, scores on top of alibi, output projection, dropout and add."""
     arch = model.arch
     fused = layer.linear(x, "self_attention.query_key_value")

@@ -1,4 +1,4 @@
-"""What the layer-norm era's families share: what layers read around them, dropout, norms that only their reader holds."""
+"""What the layer-norm era's families share: what layers read around them, dropout, norms only their reader holds."""
 
 from estimator.step import ops
 from estimator.step.activations import activation

@@ -236,9 +236,7 @@ def without_alibi(
     return unfolded(model, weighted(model, scores, spread(v, groups), groups > 1)), scores
 
 
-def with_alibi(
-    model: Model, q: Tensor, k: Tensor, v: Tensor, around: Around
-) -> tuple[Tensor, Tensor, list[Tensor]]:
+def with_alibi(model: Model, q: Tensor, k: Tensor, v: Tensor, around: Around) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Scores in fp32 plus alibi, scaled in place, softmax in the residual stream's type, dropout.
 
     Returns the result, the weights, and what the class's code holds until its end.

@@ -1,13 +1,23 @@
 """GPT-BigCode (StarCoder, SantaCoder): GPT-2 with one head of keys and values for all queries."""
 
 from estimator.step import ops
-from estimator.step.families.classic import Around, dropped, shared
+from estimator.step.families.classic import Around, dropped
+from estimator.step.families.classic import shared as made
 from estimator.step.families.gpt2 import block, stem, top
 from estimator.step.model import Layer, Model
 from estimator.step.tape import FULL, Tensor
 from estimator.step.written import attend, by_token
 
 __all__ = ["layer", "shared", "stem", "top"]
+
+
+def shared(model: Model, hidden: Tensor) -> Around:
+    """The mask; position ids stay with the base model."""
+    around = made(model, hidden)
+    if around.ids is not None:
+        model.held.append(around.ids)
+    around.ids = None
+    return around
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Around) -> Tensor:

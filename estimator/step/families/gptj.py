@@ -62,9 +62,7 @@ def turned(x: Tensor, table: Tensor) -> Tensor:
     return rotate(x, cos, sin)
 
 
-def written_out(
-    model: Model, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def written_out(model: Model, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """Attention whose scores are fp32 (but for autocast)."""
     scores = ops.scale(scores_of(model, ops.cast(q, FULL), ops.cast(k, FULL)))
     if mask is not None:

@@ -111,8 +111,10 @@ def attended(
 
 def values(model: Model, q: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     """Values as a view by heads: the flash kernel, and any kernel without repetition, give a gradient by tokens."""
-    repeats = model.arch.heads > model.arch.kv_heads and not _flash(model, q, mask)
-    return by_token(v) if repeats or model.regime.attention == "eager" else v
+    flash = _flash(model, q, mask)
+    padded = flash and bool(v.width // model.arch.kv_heads % 8)
+    repeats = model.arch.heads > model.arch.kv_heads and not flash
+    return by_token(v) if repeats or padded or model.regime.attention == "eager" else v
 
 
 def unturned(model: Model, q: Tensor, k: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

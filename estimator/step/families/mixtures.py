@@ -2,13 +2,30 @@
 
 from types import ModuleType
 
-from estimator.step.families import moe, nemotron_h, qwen3_next
+from estimator.step.families import gpt_oss, granite_hybrid, lfm2, mamba, moe, nearest_mixture, nemotron_h, qwen3_next
 
 MIXTURES: dict[str, ModuleType] = {
     **dict.fromkeys(moe.TYPES, moe),
     **dict.fromkeys(qwen3_next.TYPES, qwen3_next),
     **dict.fromkeys(nemotron_h.TYPES, nemotron_h),
+    **dict.fromkeys(mamba.TYPES, mamba),
+    **dict.fromkeys(granite_hybrid.TYPES, granite_hybrid),
+    **dict.fromkeys(lfm2.TYPES, lfm2),
+    **dict.fromkeys(gpt_oss.TYPES, gpt_oss),
 }
 
-APPROXIMATE: dict[str, str] = {}
+_NEAR = "composed of {} in place of its own code, which is not followed step by step"
+_MIXTURE = _NEAR.format("Llama's attention and experts behind a softmax router")
+_LATENT = _NEAR.format("DeepSeek-V3's latent attention and experts behind a softmax router")
+
+APPROXIMATE: dict[str, str] = {
+    **dict.fromkeys(("phimoe", "bailing_moe", "deepseek", "grok", "dbrx", "cohere2_moe", "exaone_moe", "afmoe"), _MIXTURE),
+    **dict.fromkeys(("hy_v3", "laguna", "beam", "mimo_v2_flash", "sarvam_moe", "minimax_m3", "glm4v_moe_text"), _MIXTURE),
+    "llama4_text": _NEAR.format("Llama's attention and grouped experts, though its class runs every expert on every token"),
+    **dict.fromkeys(("glm_moe_dsa", "deepseek_v32"), _LATENT + " (the sparse-attention indexer is left out)"),
+    **dict.fromkeys(("axk1", "mistral4", "sarvam_mla"), _LATENT),
+    "falcon_h1": _NEAR.format("Mamba-2 layers without the attention that runs beside them"),
+}
 """Model type to why its timeline is that of the nearest composition, in one sentence."""
+
+MIXTURES.update(dict.fromkeys(APPROXIMATE, nearest_mixture))

@@ -30,6 +30,7 @@ def stem(model: Model, ids: Tensor) -> Tensor:
     model.held.append(model.tape.new("s", 1, LONG))
     hidden = model.stem.layer_norm(embedded(model, "tok_embeddings.weight", ids), "norm")
     hidden = ops.dropout(hidden, rate(model, model.arch.embedding_dropout))
+    model.held.append(hidden)
     masks = {"full": both_ways(model), "sliding": window_mask(model, hidden)}
     tables = {kind: rotary(model, hidden.itemsize) for kind in sorted(set(model.arch.layer_types))}
     model.around = Windows(masks, tables)

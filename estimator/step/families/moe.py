@@ -14,6 +14,7 @@ from estimator.step.masks import causal_mask, positions
 from estimator.step.model import Layer, Model
 from estimator.step.routers import Router, fact
 from estimator.step.tape import BOOL, Tensor
+from estimator.step.written import by_token
 
 Block = Callable[[Model, Layer, Tensor, Router], Tensor]
 
@@ -21,13 +22,8 @@ Block = Callable[[Model, Layer, Tensor, Router], Tensor]
 def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Tensor, Tensor | None]:
     """Llama's, with norms of queries and keys where the model has them, turned wholly or in part."""
     arch = model.arch
-    whole = arch.qk_norm_full
-    q = layer.linear(x, layer.module_of("q_proj"))
-    if arch.qk_norm:
-        q = layer.rms_norm(q, layer.module_of("q_norm"), 1 if whole else arch.heads)
-    k = layer.linear(x, layer.module_of("k_proj"))
-    if arch.qk_norm:
-        k = layer.rms_norm(k, layer.module_of("k_norm"), 1 if whole else arch.kv_heads)
+    q = normed(layer, x, "q", arch.heads, whole=arch.qk_norm_full)
+    k = normed(layer, x, "k", arch.kv_heads, whole=arch.qk_norm_full)
     v = layer.linear(x, layer.module_of("v_proj"))
     cut = arch.model_type in CUTTING
     if cut:
@@ -36,6 +32,16 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Te
         q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     k, v = layer.cached(k, v)
     return llama.attended(model, layer, q, k, v, around, by_head=cut)
+
+
+def normed(layer: Layer, x: Tensor, letter: str, heads: int, *, whole: bool) -> Tensor:
+    """Queries or keys as a view by heads, with their norm where the model has one: before it the ``whole`` width's."""
+    out = layer.linear(x, layer.module_of(f"{letter}_proj"))
+    norm = layer.module_of(f"{letter}_norm")
+    if norm and whole:
+        return by_token(layer.rms_norm(out, norm))
+    out = by_token(out)
+    return layer.rms_norm(out, norm, heads) if norm else out
 
 
 CUTTING = frozenset({"minimax_m2"})

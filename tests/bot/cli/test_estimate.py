@@ -32,7 +32,7 @@ def test_explain_tells_every_block_and_assumption(capsys: Capture) -> None:
     told = run(capsys, *SMALL, "--explain").out
     assert found.per_gpu is not None
     unbroken = " ".join(told.split())
-    assert all(part.why in unbroken for block in found.per_gpu.at_peak for part in [block, *(block.parts or [])])
+    assert all(part.why in unbroken for block in found.per_gpu.at_peak for part in block.parts or [block])
     assert all(one.why in unbroken for one in found.assumptions)
 
 

@@ -128,6 +128,7 @@ def test_apple_shares_its_memory() -> None:
     assert match.usable_low == 48 * GIB
     assert "75 %" in match.note
     assert "75 %" in match.note_zh
+    assert find_gpu("M1 Pro 16GB").name == "Apple M1 Pro 16GB"
     with pytest.raises(EstimatorError, match="say how much memory"):
         find_gpu("M3 Max")
 

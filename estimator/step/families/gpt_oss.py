@@ -1,0 +1,60 @@
+"""gpt-oss: attention written out with a sink per head, windowed layers in turn, experts with biases and a clamped gate."""
+
+from typing import Any
+
+from estimator.step import experts, ops, routers
+from estimator.step.attention import repeated, rotate
+from estimator.step.families import blocks
+from estimator.step.families.llama import Shared, gathered, projected, stem, top
+from estimator.step.model import Layer, Model
+from estimator.step.tape import Tensor
+from estimator.step.written import by_token, scores_of, unfolded, weighted
+
+__all__ = ["layer", "shared", "stem", "top"]
+
+TYPES = ("gpt_oss",)
+
+
+def shared(model: Model, hidden: Tensor) -> Shared:
+    """Tables, and masks for attention that is written out."""
+    return gathered(model, hidden, hidden.itemsize, "eager")
+
+
+def layer(model: Model, layer: Layer, x: Tensor, around: Any) -> Tensor:
+    """One decoder layer."""
+    return blocks.pre_norm(model, layer, x, around, attention, feed_forward)
+
+
+def attention(model: Model, layer: Layer, x: Tensor, around: Any) -> tuple[Tensor, Tensor | None]:
+    """Scores get one more column, the sink; the greatest is taken off before the softmax, the sink after it."""
+    arch = model.arch
+    q, k, v = projected(layer, x)
+    v = by_token(v)
+    q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    k, v = layer.cached(k, v)
+    k, v = repeated(k, arch.heads, arch.kv_heads), repeated(v, arch.heads, arch.kv_heads)
+    copied = 1 < arch.kv_heads < arch.heads
+    scores = ops.scale(scores_of(model, q, k, False, copied))
+    mask = around.mask(layer)
+    if mask is not None:
+        scores = ops.add(scores, mask)
+    joined = ops.copy(scores)
+    joined = ops.shift(joined)
+    scores = ops.keeps_output(joined)
+    out = unfolded(model, weighted(model, scores, v, copied))
+    return layer.linear(out, "self_attn.o_proj"), scores
+
+
+def feed_forward(model: Model, layer: Layer, x: Tensor) -> Tensor:
+    """The experts."""
+    return experts.block(model, layer, x, routers.softmax_of_best_biased, clamped)
+
+
+def clamped(model: Model, x: Tensor) -> Tensor:
+    """``(up + 1) * gate * sigmoid(c * gate)`` of the even and odd elements, both clamped."""
+    del model
+    gate, up = ops.part(x, x.width // 2), ops.part(x, x.width // 2)
+    gate = ops.keeps_input(gate)
+    up = ops.keeps_input(up)
+    glu = ops.mul(gate, ops.sigmoid(ops.scale(gate)))
+    return ops.mul(ops.shift(up), glu)
