@@ -26,6 +26,7 @@ class Facts(NamedTuple):
     stored: str | None
     quantised: bool
     bf16_card: bool | None
+    gguf: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -92,6 +93,8 @@ def _holds(rule: Rule, values: dict[str, Any], facts: Facts) -> bool:
 def _fact(key: str, values: dict[str, Any], facts: Facts) -> Any:
     if key == "quantised":
         return facts.quantised or "weight_format" in values
+    if key == "gguf":
+        return facts.gguf
     if key == "adapted":
         return values.get("task") == "train" and values.get("method") in ("lora", "dora", "qlora")
     if key == "wants_infer":

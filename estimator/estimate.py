@@ -2,7 +2,7 @@
 
 from estimator import card, reasons
 from estimator.alternatives import alternatives
-from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model
+from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
 from estimator.defaults import Facts, filled
 from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
@@ -57,7 +57,8 @@ def card_of(run: Run) -> GpuMatch | None:
 def facts_of(model: ModelMatch, gpu: GpuMatch | None, run: Run) -> Facts:
     """What the defaults depend on besides the run."""
     quantised = (run.weight_format or model.weight_format) is not None or run.method == "qlora"
-    return Facts(model.default_dtype, quantised, gpu.bf16 if gpu is not None else None)
+    gguf = run.weight_format is not None and weight_format(run.weight_format).scheme.startswith("gguf")
+    return Facts(model.default_dtype, quantised, gpu.bf16 if gpu is not None else None, gguf)
 
 
 def usable_bytes(run: Run, gpu: GpuMatch) -> int:
@@ -68,7 +69,7 @@ def usable_bytes(run: Run, gpu: GpuMatch) -> int:
 def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
     """Static, dynamic and workspace bytes at the peak."""
     capability = (gpu.compute_capability or None) if gpu else None
-    workspace = card.workspace_bytes(capability, setting.regime.training)
+    workspace = card.workspace_bytes(capability, setting.regime.training) if setting.regime.engine == "hf" else 0
     return card.Sizes(peak.base.total, peak.live - peak.base.total, workspace)
 
 
@@ -86,7 +87,7 @@ def regime_name(setting: Setting) -> str:
     """Which residuals describe this setting."""
     regime = setting.regime
     if not regime.training:
-        return "inference"
+        return regime.engine if regime.engine == "llama.cpp" else "inference"
     kind = "quantised" if regime.quantised else "adapter" if regime.adapter else "full"
     return kind if regime.checkpointing == "none" else f"{kind}-checkpointed"
 
@@ -112,7 +113,8 @@ def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
     blocks = _standing(peak) + _traced(setting, peak)
     if peak.phase == "optimizer_step" and peak.base.step_bytes:
         blocks.append(reasons.block("optimizer_temp", peak.base.step_bytes, *reasons.TEXTS["optimizer_temp"]))
-    blocks.append(reasons.block("workspace", extra, *reasons.TEXTS["workspace"]))
+    if extra:
+        blocks.append(reasons.block("workspace", extra, *reasons.TEXTS["workspace"]))
     return sorted(_merged(blocks), key=lambda block: -block.bytes)
 
 
@@ -129,8 +131,7 @@ def _standing(peak: Peak) -> list[Block]:
 def _traced(setting: Setting, peak: Peak) -> list[Block]:
     moment = peak.walked.peaks.get(peak.phase) or Moment(peak.walked.end, len(peak.program.segments), 0, Counts((), (), ()))
     alive = composition(peak.program, moment)
-    regime, at = setting.regime, setting.at
-    situation = reasons.Situation(setting.arch, at.batch * at.length, setting.arch.layers, regime.checkpointing)
+    situation = reasons.Situation(setting.arch, setting.at, setting.regime, peak.phase)
     return reasons.blocks(peak.program, peak.walked, alive, situation)
 
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from estimator.architecture import Architecture
 from estimator.optimizers import OptimizerMemory
 from estimator.schema import Block
-from estimator.step.program import Program, Walk
+from estimator.step.program import Dimensions, Program, Walk
+from estimator.step.regime import Regime
 from estimator.trainables import Trainable
 from estimator.weights import Weights
 
@@ -15,12 +16,17 @@ Entry = tuple[str, int, int, int]
 
 
 class Situation(NamedTuple):
-    """What the sentences mention: dimensions and how deep the model is."""
+    """What the sentences mention: the model, the dimensions, and how it is run."""
 
     arch: Architecture
-    tokens: int
-    layers: int
-    checkpointing: str
+    at: Dimensions
+    regime: Regime
+    phase: str
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all rows."""
+        return self.at.batch * self.at.length
 
 
 SCOPES = {"norm": "归一化", "attention": "注意力", "mlp": "MLP", "experts": "专家", "": "其他"}
@@ -60,23 +66,33 @@ def _by_scope(entries: Iterable[Entry]) -> list[tuple[str, int]]:
 def _sentence(item: str, total: int, entries: list[Entry], program: Program, at: Situation) -> tuple[str, str]:
     if item == "activations":
         return _activations(total, at)
-    if item == "logits_loss" or (item == "other" and _logit_bytes(entries, program, at)):
-        return _logits(entries, program, at)
-    texts = TEXTS.get(item)
-    return texts if texts else (f"{total:,} B", f"{total:,} 字节")
+    if item == "kv_cache":
+        return _cache(total, at)
+    if item in ("logits_loss", "other") and _logit_bytes(entries, program, at):
+        return _logits(_logit_bytes(entries, program, at), at)
+    if item == "logits_loss" and at.regime.loss == "chunked":
+        return "one tile of logits at a time, never the full matrix", "每次只算一块 logits，不产生完整矩阵"
+    return TEXTS.get(item, (f"{total:,} B", f"{total:,} 字节"))
 
 
 def _activations(total: int, at: Situation) -> tuple[str, str]:
-    each = round(total / max(at.layers * at.tokens, 1))
-    if at.checkpointing == "none":
-        return (
-            f"{at.layers} layers x {at.tokens:,} tokens x {each:,} B kept for the backward",
-            f"{at.layers} 层 x {at.tokens:,} 个 token x {each:,} 字节，为反向保留",
-        )
-    return (
-        f"{at.layers} layers x {at.tokens:,} tokens x {each:,} B: the layers' inputs (checkpointing)",
-        f"{at.layers} 层 x {at.tokens:,} 个 token x {each:,} 字节：各层输入（梯度检查点）",
-    )
+    layers, regime = at.arch.layers, at.regime
+    if regime.engine == "llama.cpp":
+        return f"compute buffer for a micro-batch of {regime.ubatch} tokens", f"{regime.ubatch} 个 token 微批的计算缓冲区"
+    if not regime.training:
+        return f"one layer at work on {at.tokens:,} tokens", f"一层处理 {at.tokens:,} 个 token 时的张量"
+    each = round(total / max(layers * at.tokens, 1))
+    figures, figures_zh = f"{layers} layers x {at.tokens:,} tokens x {each:,} B", f"{layers} 层 x {at.tokens:,} 个 token x {each:,} 字节"
+    if regime.checkpointing == "none":
+        return f"{figures} kept for the backward", f"{figures_zh}，为反向保留"
+    return f"{figures}: the layers' inputs (checkpointing)", f"{figures_zh}：各层输入（梯度检查点）"
+
+
+def _cache(total: int, at: Situation) -> tuple[str, str]:
+    grown = at.at.cached + 1 if at.phase == "decode" else 0
+    tokens = at.at.batch * (at.at.length + grown)
+    each = round(total / max(tokens, 1))
+    return f"{tokens:,} tokens x {each:,} B of keys and values", f"{tokens:,} 个 token x {each:,} 字节的键和值"
 
 
 def _logit_bytes(entries: list[Entry], program: Program, at: Situation) -> int:
@@ -89,14 +105,12 @@ def _logit_bytes(entries: list[Entry], program: Program, at: Situation) -> int:
     return found
 
 
-def _logits(entries: list[Entry], program: Program, at: Situation) -> tuple[str, str]:
-    each = _logit_bytes(entries, program, at)
-    if each:
-        return (
-            f"{at.tokens:,} tokens x vocabulary {at.arch.vocab:,} x {each} B",
-            f"{at.tokens:,} 个 token x 词表 {at.arch.vocab:,} x {each} 字节",
-        )
-    return "one tile of logits at a time, never the full matrix", "每次只算一块 logits，不产生完整矩阵"
+def _logits(each: int, at: Situation) -> tuple[str, str]:
+    vocab = at.arch.vocab
+    return (
+        f"{at.tokens:,} tokens x vocabulary {vocab:,} x {each} B",
+        f"{at.tokens:,} 个 token x 词表 {vocab:,} x {each} 字节",
+    )
 
 
 def weights_block(item: str, held: Weights) -> Block:
@@ -124,5 +138,5 @@ TEXTS = {
     "recompute": ("one layer computed again for its backward", "为反向重新计算的一层"),
     "gradients": ("gradients of the parameters that train, as far as made by then", "此刻已产生的可训练参数梯度"),
     "other": ("temporaries of the backward, gradients of activations", "反向过程的临时张量与激活梯度"),
-    "kv_cache": ("keys and values of all tokens so far", "已有全部 token 的键和值"),
+    "logits_loss": ("values of the loss", "损失值"),
 }

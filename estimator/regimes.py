@@ -65,12 +65,33 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         logits=run.logits or "last",
         generates=(run.new_tokens or 0) > 1,
         outputs_to_full=(run.new_tokens or 0) > 1,
-        cache=(run.kv_cache.dtype if run.kv_cache else None) or "auto",
+        engine=run.engine or "hf",
+        ubatch=(run.serving.ubatch if run.serving else None) or 512,
+        cache=cache_kind(run),
         mask="4d" if run.attention_mask_4d else "none",
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         dropout=False,
     )
+
+
+HALF_CACHES = ("auto", "bf16", "fp16", "f16", "bfloat16", "float16")
+
+
+def cache_kind(run: Run) -> str | None:
+    """How the cache is kept: preallocated ("static") or grown by transformers; the element type for llama.cpp."""
+    cache = run.kv_cache
+    if run.engine == "llama.cpp":
+        return (cache.dtype if cache else None) or "f16"
+    if cache is None:
+        return None
+    if cache.dtype not in (None, *HALF_CACHES):
+        raise EstimatorError(
+            f"transformers keeps its cache in the compute type; kv_cache.dtype {cache.dtype[:20]} needs engine llama.cpp",
+            f"transformers 的缓存与计算精度相同；kv_cache.dtype {cache.dtype[:20]} 需使用 engine llama.cpp",
+            "kv_cache.dtype",
+        )
+    return "static" if cache.preallocated else None
 
 
 def itemsize(precision: str | None) -> int:

@@ -22,11 +22,17 @@ def _stage(run: Run) -> None:
             f"暂不支持阶段 {run.stage}；目前支持 pretrain 和 sft",
             "stage",
         )
-    if run.task == "serve" or run.engine not in (None, "hf"):
+    if run.engine not in (None, "hf", "llama.cpp"):
         raise EstimatorError(
-            f"engine {run.engine} is not estimated yet; task infer with engine hf is",
-            f"暂不支持引擎 {run.engine}；目前支持 task infer、engine hf",
+            f"engine {run.engine} is not estimated yet; hf and llama.cpp are",
+            f"暂不支持引擎 {run.engine}；目前支持 hf 和 llama.cpp",
             "engine",
+        )
+    if run.serving is not None and run.serving.n_gpu_layers is not None:
+        raise EstimatorError(
+            "serving.n_gpu_layers is not estimated yet; leave it out to see the need with every layer on the card",
+            "暂不支持 serving.n_gpu_layers；去掉该项可查看全部层放在显卡上的需求",
+            "serving",
         )
 
 

@@ -13,6 +13,7 @@ from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.regimes import inference_regime, tokens_per_row, training_regime
 from estimator.schema import Run
 from estimator.step.inference import trace_inference
+from estimator.step.llama_cpp import trace_llama_cpp
 from estimator.step.program import Dimensions, Program, Walk, walk
 from estimator.step.regime import Regime
 from estimator.step.training import trace_training
@@ -107,6 +108,8 @@ def program_of(arch: Architecture, regime: Regime) -> Program:
     """The traced step."""
     if regime.training:
         return trace_training(arch, inventory(arch), regime)
+    if regime.engine == "llama.cpp":
+        return trace_llama_cpp(arch, inventory(arch), regime)
     return trace_inference(arch, inventory(arch), regime, decode=regime.generates)
 
 

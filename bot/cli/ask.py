@@ -13,7 +13,7 @@ from bot.language import language_of
 from bot.texts import say
 
 
-@click.command("ask")
+@click.command("ask", short_help="Answer a question about GPU memory.")
 @click.argument("text", nargs=-1)
 @click.option(
     "--lang", type=click.Choice(["en", "zh"]), help="Language of the reply; else the text's, else the locale's."

@@ -12,7 +12,7 @@ from bot.language import language_of
 from bot.texts import say
 
 
-@click.command("chat")
+@click.command("chat", short_help="A conversation that remembers the last run.")
 @click.option(
     "--lang", type=click.Choice(["en", "zh"]), help="Language of the replies; else each text's, else the locale's."
 )

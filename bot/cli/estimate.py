@@ -17,7 +17,7 @@ from estimator.errors import EstimatorError
 from estimator.schema import Estimate, Run
 
 
-@click.command("estimate")
+@click.command("estimate", short_help="Estimate a run given field by field.")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of the breakdown; else the locale's.")
 @click.option("--json", "as_json", is_flag=True, help="Print an Estimate as JSON.")
 @click.option("--jsonl", "as_lines", is_flag=True, help="Read a Run a line (plus any id), print an Estimate a line.")

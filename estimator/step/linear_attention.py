@@ -70,13 +70,9 @@ def copied_back(x: Tensor) -> Tensor:
     out = x.detach()
     if x.needs:
         rows, width, size = ops.shape_of(x)
-        x.tape.attach(out, (x,), (), lambda g: (x_like(out, rows, width, size),))
+        tape = x.tape
+        tape.attach(out, (x,), (), lambda g: (tape.new(rows, width, size),))
     return out
-
-
-def x_like(near: Tensor, rows: Rows, width: int, size: int) -> Tensor:
-    """A new tensor on the same tape."""
-    return near.tape.new(rows, width, size)
 
 
 def causal_convolution(layer: Layer, x: Tensor, name: str, kernel: int, *, activated: bool) -> Tensor:

@@ -52,6 +52,8 @@ class Regime:
     fused: tuple[str, ...] = ()
     logits: str = "last"
     generates: bool = True
+    engine: str = "hf"
+    ubatch: int = 512
     cache: str | None = None
     dropout: bool = True
     merge_in_place: bool = False

@@ -33,7 +33,10 @@ def mixer(model: Model, layer: Layer, x: Tensor, name: str) -> Tensor:
     inner = causal_convolution(layer, inner, f"{name}.conv1d", ssm.conv_kernel, activated=True)
     hidden, b, c = ops.split(inner, (ssm.inner, states, states))
     out = scan(model, layer, (hidden, dt, b, c), name)
-    out = gated_norm(layer, out, gate, f"{name}.norm", ssm.groups)
+    if layer.has(f"{name}.norm.weight"):
+        out = gated_norm(layer, out, gate, f"{name}.norm", ssm.groups)
+    else:
+        out = ops.mul(out, ops.silu(ops.cast(gate, out.itemsize)))
     return layer.linear(ops.cast(out, x.itemsize), f"{name}.out_proj")
 
 
@@ -54,7 +57,7 @@ def scan(model: Model, layer: Layer, inputs: tuple[Tensor, Tensor, Tensor, Tenso
     passed = cumulative(a)
     decay = ops.keeps_output(segment_sum(a, chunk))
     rows, width = hidden.rows, ssm.heads * chunk
-    scores = product(ops.copy(c), ops.copy(b), rows, width)
+    scores = ops.matmul(ops.copy(c), ops.copy(b), rows, width)
     mixed = ops.mul(scores, decay)
     within = gathered(mixed, ops.copy(hidden), rows, hidden.width)
     left = ops.keeps_output(ops.subtract(passed, passed))
@@ -119,11 +122,6 @@ def _mixed(x: Tensor) -> Tensor:
 
         tape.attach(out, (x,), kept, backward)
     return out
-
-
-def product(x: Tensor, y: Tensor, rows: Rows, width: int) -> Tensor:
-    """A contraction in fp32, outside autocast's reach only where its operands are."""
-    return ops.matmul(x, y, rows, width)
 
 
 def gathered(x: Tensor, y: Tensor, rows: Rows, width: int) -> Tensor:

@@ -23,9 +23,12 @@ def mixer(model: Model, layer: Layer, x: Tensor, around: Any) -> tuple[Tensor, T
     """State space or attention, the latter with positions where the config asks for them."""
     if layer.kind is not None and layer.kind.attention == "ssm":
         return state_space.mixer(model, layer, x, "mamba"), None
-    q, k, v = llama.projected(layer, x)
-    if model.arch.positions == "rope":
+    turned = model.arch.positions == "rope"
+    q, k, v = llama.projected(layer, x, turned=turned)
+    if turned:
         q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
+    else:
+        q, k = llama.unturned(model, q, k, around.mask(layer))
     k, v = layer.cached(k, v)
     return llama.attended(model, layer, q, k, v, around)
 

@@ -10,6 +10,7 @@ from estimator.step.linear_attention import causal_convolution, copied_back
 from estimator.step.model import Layer, Model
 from estimator.step.routers import fact
 from estimator.step.tape import Tensor
+from estimator.step.written import by_token
 
 __all__ = ["layer", "shared", "stem", "top"]
 
@@ -26,8 +27,8 @@ def mixer(model: Model, layer: Layer, x: Tensor, around: Any) -> tuple[Tensor, T
     if layer.kind is not None and layer.kind.attention == "conv":
         return short_convolution(model, layer, x), None
     arch = model.arch
-    q = layer.rms_norm(layer.linear(x, "self_attn.q_proj"), "self_attn.q_layernorm", arch.heads)
-    k = layer.rms_norm(layer.linear(x, "self_attn.k_proj"), "self_attn.k_layernorm", arch.kv_heads)
+    q = layer.rms_norm(by_token(layer.linear(x, "self_attn.q_proj")), "self_attn.q_layernorm", arch.heads)
+    k = layer.rms_norm(by_token(layer.linear(x, "self_attn.k_proj")), "self_attn.k_layernorm", arch.kv_heads)
     v = layer.linear(x, "self_attn.v_proj")
     q, k = rotate(q, around.cos, around.sin), rotate(k, around.cos, around.sin)
     k, v = layer.cached(k, v)

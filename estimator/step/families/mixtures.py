@@ -24,7 +24,7 @@ APPROXIMATE: dict[str, str] = {
     "llama4_text": _NEAR.format("Llama's attention and grouped experts, though its class runs every expert on every token"),
     **dict.fromkeys(("glm_moe_dsa", "deepseek_v32"), _LATENT + " (the sparse-attention indexer is left out)"),
     **dict.fromkeys(("axk1", "mistral4", "sarvam_mla"), _LATENT),
-    "falcon_h1": _NEAR.format("Mamba-2 layers without the attention that runs beside them"),
+    "falcon_h1": _NEAR.format("Mamba-2 and Llama's attention side by side (its multipliers left out)"),
 }
 """Model type to why its timeline is that of the nearest composition, in one sentence."""
 

@@ -51,7 +51,11 @@ def mixer(model: Model, layer: Layer, x: Tensor, around: Any) -> tuple[Tensor, T
     if layer.module_of("kv_a_proj"):
         return latent.attention(model, layer, x, (around.cos, around.sin), around.mask(layer), latent.rotate_pairs)
     if layer.kind is not None and layer.kind.attention in ("ssm", "hybrid") and arch.ssm and arch.ssm.version == 2:
-        return state_space.mixer(model, layer, x, "mamba"), None
+        out = state_space.mixer(model, layer, x, "mamba")
+        if layer.kind.attention == "ssm":
+            return out, None
+        attended, scores = moe.attention(model, layer, x, around)
+        return ops.add(out, attended), scores
     if layer.module_of("qkv_proj"):
         return nearest.attention(model, layer, x, around)
     return moe.attention(model, layer, x, around)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from estimator.step import experts, ops, routers, state_space
-from estimator.step.families.llama import Shared
+from estimator.step.families.llama import Shared, unturned, values
 from estimator.step.masks import causal_mask, positions
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.norms import rms_scaled_in_full
@@ -53,7 +53,8 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Any) -> tuple[Tenso
     """Attention without positions."""
     q, k, v = (layer.linear(x, f"mixer.{part}_proj") for part in "qkv")
     k, v = layer.cached(k, v)
-    out, scores = attend(model, q, k, v, around.full)
+    q, k = unturned(model, q, k, around.full)
+    out, scores = attend(model, q, k, values(model, q, v, around.full), around.full)
     return layer.linear(out, "mixer.o_proj"), scores
 
 

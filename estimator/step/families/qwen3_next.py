@@ -2,12 +2,12 @@
 
 from estimator.step import experts, linear_attention, ops, routers
 from estimator.step.families import blocks
-from estimator.step.families.llama import Shared, shared, stem
+from estimator.step.families.llama import Shared, shared, stem, values
 from estimator.step.families.rotary import partial
 from estimator.step.model import Layer, Model
 from estimator.step.norms import rms_plus_one
 from estimator.step.tape import Tensor
-from estimator.step.written import attend
+from estimator.step.written import attend, by_token
 
 __all__ = ["layer", "shared", "stem", "top"]
 
@@ -32,12 +32,13 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Shared) -> tuple[Te
     width = arch.heads * arch.head_dim
     q, gate = ops.split(layer.linear(x, "self_attn.q_proj"), (width, width))
     gate = ops.copy(gate)
-    q = rms_plus_one(layer, q, "self_attn.q_norm", arch.heads)
-    k = rms_plus_one(layer, layer.linear(x, "self_attn.k_proj"), "self_attn.k_norm", arch.kv_heads)
+    q = rms_plus_one(layer, by_token(q), "self_attn.q_norm", arch.heads)
+    k = rms_plus_one(layer, by_token(layer.linear(x, "self_attn.k_proj")), "self_attn.k_norm", arch.kv_heads)
     v = layer.linear(x, "self_attn.v_proj")
     q, k = partial(q, k, around.cos, around.sin, (arch.heads, arch.kv_heads))
     k, v = layer.cached(k, v)
-    out, scores = attend(model, q, k, v, around.mask(layer), by_head=True)
+    mask = around.mask(layer)
+    out, scores = attend(model, q, k, values(model, q, v, mask), mask, by_head=True)
     out = ops.mul(out, ops.sigmoid(gate))
     return layer.linear(out, "self_attn.o_proj"), scores
 

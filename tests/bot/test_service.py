@@ -1,0 +1,129 @@
+"""The one door."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from bot import service
+from bot.service import ask, estimate, run_of, told
+from estimator.errors import EstimatorError
+from estimator.schema import Estimate, Run
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 512, "tie_word_embeddings": True,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def forget_what_the_hub_said() -> None:
+    service._config_on_hub.cache_clear()
+
+
+def test_an_answer_carries_what_was_understood_and_why() -> None:
+    found = ask("qwen2.5-0.5b lora 8GB seq 2k")
+    assert found.reply == "answer"
+    assert found.runs[0]["seq_len"] == 2048
+    assert {one.field for one in found.readings} >= {"model", "method", "seq_len"}
+    assert found.estimates[0].fit.verdict == "fits"
+
+
+def test_every_number_of_the_text_comes_from_the_estimate() -> None:
+    found = ask("qwen2.5-0.5b lora 8GB")
+    data = json.loads(found.model_dump_json(by_alias=True))
+    for figure in data["numbers"]:
+        value = data
+        for part in figure["from"].replace("[", ".").replace("]", "").split("."):
+            value = value[int(part)] if part.isdigit() else value[part]
+        scale = {"GiB": 2**30, "MiB": 2**20}.get(figure["unit"], 1)
+        assert isinstance(value, str) or figure["value"] == pytest.approx(value / scale, abs=0.06)
+
+
+def test_no_card_gives_the_smallest_that_holds_it() -> None:
+    found = ask("how much vram for qwen2.5-7b qlora?")
+    assert found.smallest_card_gb[0] in range(8, 17)
+    assert f"{found.smallest_card_gb[0]} GB" in found.text
+
+
+def test_the_largest_model_that_fits_is_looked_for() -> None:
+    found = ask("what size model can I lora on a 3090?")
+    verdicts = [one.fit.verdict for one in found.estimates]
+    assert verdicts[0] == "fits"
+    assert verdicts[-1] == "does_not_fit"
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("/vram model:banana gpu:24GB", "model"),
+        ("model: ../../etc/passwd gpu: 24GB", "model"),
+        ("7b lora gpu:banana", "gpu"),
+    ],
+)
+def test_what_nobody_knows_is_asked_about(text: str, missing: str) -> None:
+    found = ask(text)
+    assert found.reply == "clarify"
+    assert found.missing[0] == missing
+    assert "known as" in found.text
+
+
+def test_no_mention_comes_back() -> None:
+    assert "@" not in ask("/vram model:@everyone gpu:24GB").text
+
+
+@pytest.mark.parametrize(
+    ("fields", "model", "gpu"),
+    [
+        ({"model": "7b", "gpu": "4090", "memory_gb": 24.0}, "7b", "4090"),
+        ({"model": "7b", "gpu": "V100S", "memory_gb": 22.0}, "7b", "V100S 22GB"),
+        ({"model": "76b", "resolved_model": "Qwen/Qwen2.5-72B", "params_b": 76}, "Qwen/Qwen2.5-72B", None),
+    ],
+)
+def test_the_run_behind_the_words(fields: dict[str, object], model: str, gpu: str | None) -> None:
+    run = run_of(dict(fields))
+    assert (run.model, run.gpu) == (model, gpu)
+
+
+def test_a_hub_id_that_the_catalogue_lacks_is_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def fetch(name: str, cache: Path) -> SimpleNamespace:
+        asked.append((name, cache))
+        return SimpleNamespace(config=LLAMA)
+
+    monkeypatch.setenv("VRAM_BOT_DATA", str(tmp_path))
+    monkeypatch.setattr("bot.hub.fetch_model", fetch)
+    run = Run(model="nobody/zzzz-unheard-of", method="full")
+    assert estimate(run).per_gpu is not None
+    assert estimate(run).per_gpu is not None
+    assert asked == [("nobody/zzzz-unheard-of", tmp_path / "cache" / "hub")]
+
+
+def test_what_the_hub_cannot_say_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(name: str, cache: Path) -> None:
+        raise EstimatorError("paste its config.json", "请粘贴 config.json", "model")
+
+    monkeypatch.setattr("bot.hub.fetch_model", fetch)
+    with pytest.raises(EstimatorError, match=r"paste its config\.json"):
+        estimate(Run(model="nobody/zzzz-unheard-of"))
+
+
+def test_a_plain_unknown_name_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.hub.fetch_model", lambda *_: pytest.fail("looked up"))
+    with pytest.raises(EstimatorError, match="known as"):
+        estimate(Run(model="zzzzqqqq"))
+
+
+def test_a_config_can_be_told() -> None:
+    found = estimate(Run(model=LLAMA, method="full", gpu="8GB"))
+    assert told({"model": LLAMA, "method": "full", "gpu": "8GB"}, found, "en").startswith("config.json · full")
+
+
+def test_an_estimate_without_figures_tells_its_problem(estimate: Estimate) -> None:
+    failed = Estimate.model_validate(
+        {"error": {"field": "stage", "message": "not estimated yet", "message_zh": "暂不支持"}}
+    )
+    assert told({"model": "7b"}, failed, "zh").endswith("暂不支持")
+    assert estimate.per_gpu is not None
