@@ -89,7 +89,8 @@ def _activations(total: int, at: Situation) -> tuple[str, str]:
 
 
 def _cache(total: int, at: Situation) -> tuple[str, str]:
-    grown = at.at.cached + 1 if at.phase == "decode" else 0
+    decoded = 0 if at.regime.engine == "llama.cpp" else 1
+    grown = at.at.cached + decoded if at.phase == "decode" else 0
     tokens = at.at.batch * (at.at.length + grown)
     each = round(total / max(tokens, 1))
     return f"{tokens:,} tokens x {each:,} B of keys and values", f"{tokens:,} 个 token x {each:,} 字节的键和值"

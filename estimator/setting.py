@@ -78,7 +78,7 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
     window = arch.sliding_window or 0
     if run.task != "train":
         batch = (run.micro_batch or 1) * (run.concurrency or 1)
-        at = Dimensions(batch, int(run.context_len or 1), max(int(run.new_tokens or 0) - 1, 0), window)
+        at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
         return Setting(arch, inference_regime(run, arch), at, NONE, copies)
     at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, window)
     return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies)
@@ -89,6 +89,12 @@ def _headed(run: Run, arch: Architecture) -> Architecture:
     stated = (run.details or {}).get("objective")
     masked = stated == "mlm" or (stated is None and run.task == "train" and run.stage == "pretrain")
     return replace(arch, head_kind="mlm") if arch.kind == "encoder" and masked else arch
+
+
+def _cached(run: Run) -> int:
+    """Tokens in the cache beyond the prompt: all of them for llama.cpp, all but the one being decoded for transformers."""
+    new = int(run.new_tokens or 0)
+    return new if run.engine == "llama.cpp" else max(new - 1, 0)
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:
