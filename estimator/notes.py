@@ -6,6 +6,16 @@ from estimator.setting import Setting
 from estimator.step.families import APPROXIMATE
 
 
+COPIES = (
+    "each card holds a full copy (DistributedDataParallel); the figures are per card",
+    "每张卡各保存一份完整副本（DDP）；数字为单卡",
+)
+SHARES = (
+    "the layers are dealt out over the cards (device_map); the figures are the fullest card's",
+    "各层分摊到多张卡上（device_map）；数字为占用最多的那张卡",
+)
+
+
 def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting) -> list[Assumption]:
     """Notes in the order in which they matter."""
     notes = []
@@ -18,14 +28,7 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
         notes.append(_note("gpu", gpu.name, gpu.note, gpu.note_zh))
     notes += _type_notes(run, gpu)
     if (run.gpu_count or 1) > 1:
-        notes.append(
-            _note(
-                "gpu_count",
-                run.gpu_count,
-                "each card holds a full copy (DistributedDataParallel); the figures are per card",
-                "每张卡各保存一份完整副本（DDP）；数字为单卡",
-            )
-        )
+        notes.append(_note("gpu_count", run.gpu_count, *(COPIES if run.task == "train" else SHARES)))
     return notes
 
 

@@ -108,10 +108,10 @@ def galore(tensor: Trainable, choice: Choice) -> list[int]:
 
 
 def galore_8bit(tensor: Trainable, choice: Choice) -> list[int]:
-    """The same with bitsandbytes' 8-bit moments."""
+    """The same with bitsandbytes' 8-bit moments; galore-torch 1.0 also switches its update norms on, a scalar per tensor."""
     small = low_rank(tensor, choice) if projected(tensor, choice) else tensor
     own = [projector(tensor, choice)] if projected(tensor, choice) else []
-    return [*moments_8bit(small, choice, 2), *scales_8bit(small, choice, 2), *own]
+    return [*moments_8bit(small, choice, 2), *scales_8bit(small, choice, 2), *own, SCALAR]
 
 
 def galore_adafactor(tensor: Trainable, choice: Choice) -> list[int]:

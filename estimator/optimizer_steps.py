@@ -34,6 +34,11 @@ class Scratch:
         for name in names:
             self.live -= self.slots.pop(name, 0)
 
+    def keep(self, name: str, instead_of: int) -> None:
+        """What ``name`` holds stays for good and replaces a tensor that was there before the step."""
+        self.slots.pop(name)
+        self.live -= rounded(instead_of)
+
     def move(self, old: str, new: str) -> None:
         """Bind ``new`` to what ``old`` holds, and nothing else to it."""
         self.live -= self.slots.get(new, 0)
@@ -202,13 +207,18 @@ def galore(s: Scratch, t: Trainable, choice: Choice) -> None:
 
 
 def galore_8bit(s: Scratch, t: Trainable, choice: Choice) -> None:
-    """GaLore with bitsandbytes' step: it runs on a zeroed stand-in of the parameter, which is then projected back."""
+    """GaLore with bitsandbytes' step: it runs on a zeroed stand-in of the parameter, which is then projected back.
+
+    The parameter becomes a clone of itself, and the projected gradient takes the full one's place for good.
+    """
     if not projected(t, choice):
         return
-    small = low_rank(t, choice)
-    s.put("gradient", small.bytes)
-    s.put("saved", t.bytes)
-    s.put("stand-in", small.bytes)
+    small = low_rank(t, choice).bytes
+    s.put("projected", small)
+    s.put("clone", t.bytes)
+    s.put("stand-in", small)
+    s.drop("clone")
+    s.keep("projected", instead_of=t.bytes)
     s.put("unscaled", t.bytes)
     s.put("scaled", t.bytes)
     s.drop("unscaled", "scaled", "stand-in")

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from estimator.architecture import Architecture
+from estimator.architecture import Architecture, Inventory
 from estimator.choices import NONE, choice_of
 from estimator.inventory import inventory
 from estimator.optimizer_states import Choice
@@ -29,6 +30,7 @@ class Setting(NamedTuple):
     at: Dimensions
     optimizer: Choice
     copies: int
+    shares: int
 
 
 class Base(NamedTuple):
@@ -79,9 +81,9 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
     if run.task != "train":
         batch = (run.micro_batch or 1) * (run.concurrency or 1)
         at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
-        return Setting(arch, inference_regime(run, arch), at, NONE, copies)
+        return Setting(arch, inference_regime(run, arch), at, NONE, 1, copies)
     at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, window)
-    return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies)
+    return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies, 1)
 
 
 def _headed(run: Run, arch: Architecture) -> Architecture:
@@ -110,28 +112,35 @@ def _regime(regime: Regime, single: bool, windowed: bool) -> Regime:
 
 
 @lru_cache(maxsize=512)
-def program_of(arch: Architecture, regime: Regime) -> Program:
-    """The traced step."""
+def program_of(arch: Architecture, regime: Regime, shares: int) -> Program:
+    """The traced step, of the fullest card where the layers are shared out."""
+    parts = share_of(inventory(arch), shares)
     if regime.training:
-        return trace_training(arch, inventory(arch), regime)
+        return trace_training(arch, parts, regime)
     if regime.engine == "llama.cpp":
-        return trace_llama_cpp(arch, inventory(arch), regime)
-    return trace_inference(arch, inventory(arch), regime, decode=regime.generates)
+        return trace_llama_cpp(arch, parts, regime)
+    return trace_inference(arch, parts, regime, decode=regime.generates)
+
+
+def share_of(parts: Inventory, shares: int) -> Inventory:
+    """Whole layers are dealt out (accelerate's device_map, llama.cpp's layer split): the first card's, rounded up."""
+    return replace(parts, layers=parts.layers[: -(-len(parts.layers) // shares)]) if shares > 1 else parts
 
 
 @lru_cache(maxsize=512)
-def base_of(arch: Architecture, regime: Regime, optimizer: Choice) -> Base:
+def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int) -> Base:
     """Weights, states and the size of one copy of the gradients."""
-    parts = inventory(arch)
+    parts = share_of(inventory(arch), shares)
+    held = replace(parts, top=()) if shares > 1 else parts
     trained = tuple(trainables(parts, regime))
     memory = memory_of(optimizer, ordered(parts, regime))
-    return Base(weights(arch, parts, regime), trained, memory, bytes_of(list(trained)))
+    return Base(weights(arch, held, regime), trained, memory, bytes_of(list(trained)))
 
 
 def peak_of(setting: Setting) -> Peak:
     """The timeline of a setting, evaluated."""
-    base = base_of(setting.arch, setting.regime, setting.optimizer)
-    program = program_of(setting.arch, setting.regime)
+    base = base_of(setting.arch, setting.regime, setting.optimizer, setting.shares)
+    program = program_of(setting.arch, setting.regime, setting.shares)
     return _evaluated(setting, base, program)
 
 
@@ -142,8 +151,8 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
     def live(batch: int, length: int) -> int:
         sized = resized(setting, batch, length)
         if sized.regime not in prepared:
-            base = base_of(setting.arch, sized.regime, setting.optimizer)
-            prepared[sized.regime] = base, program_of(setting.arch, sized.regime)
+            base = base_of(setting.arch, sized.regime, setting.optimizer, setting.shares)
+            prepared[sized.regime] = base, program_of(setting.arch, sized.regime, setting.shares)
         return _evaluated(sized, *prepared[sized.regime]).live
 
     return live

@@ -11,7 +11,7 @@ VERDICTS = (
     (r"^(DOES NOT FIT|放不下)[:：]|(?<=[,，])( does not fit|放不下)$|(?<=  )(does not fit|放不下)$", "bold red"),
 )
 SIZES = r"\d[\d,.]*(?:[-–]\d[\d.]*)? GiB"
-QUIET = r"^(Assumed|假设|Note|注意)[:：]"
+QUIET = r"(?m)^(Assumed|假设|Note|注意)[:：]"
 
 
 def painted(text: str) -> Text:

@@ -62,7 +62,7 @@ def _value_at(field: str) -> Callable[[list, int], Quantity | None]:  # type: ig
 
 def _read_behind(sheet: Sheet, start: int) -> bool:
     key = sheet.phrase(start, "key")
-    if key is None or key.value not in LIMITS:
+    if key is None or key.value not in LIMITS or _ends_a_name(sheet, key.start, key.end):
         return False
     position = key.end
     while position < len(sheet.tokens) and sheet.tokens[position].text in LINKS | {"-", "_"} and position < key.end + 3:
@@ -76,6 +76,14 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     note_number(sheet, key.value, found.value, start, found.end, f'the number behind "{name}"')
     _read_more(sheet, key.value, found.end)
     return True
+
+
+def _ends_a_name(sheet: Sheet, start: int, end: int) -> bool:
+    """Whether a one-letter key is the tail of a hyphenated name: the "r" of "deepseek-r1"."""
+    if start < 2 or len(sheet.words(start, end)) > 1:
+        return False
+    letter, hyphen, name = sheet.tokens[start], sheet.tokens[start - 1], sheet.tokens[start - 2]
+    return letter.glued and hyphen.glued and hyphen.text in "-_" and name.kind == "word"
 
 
 def _is_other(sheet: Sheet, field: str, end: int) -> bool:

@@ -107,7 +107,7 @@ def rotate_halves(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tenso
 def attention(
     model: Model, layer: Layer, x: Tensor, tables: tuple[Tensor, Tensor], mask: Tensor | None, rotation: Rotation
 ) -> tuple[Tensor, Tensor | None]:
-    """Compressed projections, rotary parts, keys and values expanded for every head, attention, output; and the scores."""
+    """Compressed projections, rotary parts, keys and values of every head, attention, output; and the scores."""
     latent, heads = sizes(model), model.arch.heads
     q = copied_back(queries(layer, x))
     q_plain, q_rotary = ops.split(q, (heads * latent.nope_dim, heads * latent.rope_dim))
@@ -176,7 +176,7 @@ def _filled(base: Tensor, piece: Tensor) -> Tensor:
 
 
 def attend(model: Model, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Attention over assembled queries and keys (contiguous by head) and values that are a view; scores if written out."""
+    """Attention over assembled queries and keys (by head) and values that are a view; scores if written out."""
     heads, dropout = model.arch.heads, rate(model, model.arch.attention_dropout)
     if model.regime.attention != "eager":
         return sdpa(q, k, v, heads, heads, mask, dropout, by_head=True), None

@@ -51,7 +51,7 @@ def mixer(model: Model, layer: Layer, x: Tensor) -> Tensor:
 def projected(
     layer: Layer, x: Tensor, keys: int, values: int, heads: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
-    """Queries, keys and values in one tensor, the output gate, and the two gates per head; what stays alive with them."""
+    """Queries, keys and values in one tensor, the output gate, two gates per head, and what stays alive."""
     if not layer.has("linear_attn.in_proj_qkvz.weight"):
         mixed = copied_back(layer.linear(x, "linear_attn.in_proj_qkv"))
         z = layer.linear(x, "linear_attn.in_proj_z")
@@ -222,13 +222,15 @@ def solved(system: Tensor, right: Tensor) -> Tensor:
         product = tape.new(*square)
         negated = tape.new(*square)
         del product
-        return tape.new(*square), grad
+        result = tape.new(*square)
+        del negated
+        return result, grad
 
     return tape.attach(out, (system, right), kept, backward)
 
 
 def scanned(inputs: Sequence[Tensor], core: Tensor, first: Tensor, state: int) -> Tensor:
-    """The scan over chunks: keeps every chunk's corrected values and state; gradients of the inputs grow slice by slice."""
+    """The scan over chunks: keeps each chunk's corrected values and state; the inputs' gradients grow by slices."""
     tape = core.tape
     needed = any(t.needs for t in inputs)
     dropping = tape.frame is not None and tape.frame.kept is None

@@ -140,12 +140,13 @@ def fused_logits(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, 
     logits = logits_of(model, hidden)
     padded = labels.tape.new("T1", 1, LONG)
     targets = _shifted(model, padded)
-    del padded
     scores = logits if "half-logits" in model.regime.quirks else ops.cast(logits, FULL)
     rows, width, size = ops.shape_of(scores)
     losses = tape.new(rows, 1, size)
+    checked = [tape.new(rows, 1, BOOL), tape.new(rows, 1, LONG)]
+    del checked
     loss = tape.new("1", 1, FULL)
-    del losses, targets
+    del losses, targets, padded
     kept = [tape.save(scores)]
     tape.attach_in_place(loss, (scores,), kept, lambda g, storage: (Tensor(tape, storage, rows, width, size),))
     return loss, logits

@@ -1,6 +1,6 @@
 """Operations of expert routing: top-k, gathering rows by index, grouped matrix products, weighted sums.
 
-Sizes as PyTorch 2.13's derivatives allocate them; a row of ``k`` chosen experts is one token's row, ``k`` times as wide.
+Sizes as PyTorch 2.13's derivatives allocate them; a row of ``k`` chosen experts is a token's row, ``k`` times as wide.
 """
 
 from collections.abc import Sequence

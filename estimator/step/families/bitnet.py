@@ -1,4 +1,4 @@
-"""BitNet: Llama with squared ReLU and a norm in front of each block's last linear; its linears are plain in training."""
+"""BitNet: Llama with squared ReLU and a norm before each last linear; its linears are plain ones in training."""
 
 from estimator.step import ops
 from estimator.step.activations import activation

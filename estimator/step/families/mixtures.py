@@ -19,9 +19,10 @@ _MIXTURE = _NEAR.format("Llama's attention and experts behind a softmax router")
 _LATENT = _NEAR.format("DeepSeek-V3's latent attention and experts behind a softmax router")
 
 APPROXIMATE: dict[str, str] = {
-    **dict.fromkeys(("phimoe", "bailing_moe", "deepseek", "grok", "dbrx", "cohere2_moe", "exaone_moe", "afmoe"), _MIXTURE),
-    **dict.fromkeys(("hy_v3", "laguna", "beam", "mimo_v2_flash", "sarvam_moe", "minimax_m3", "glm4v_moe_text"), _MIXTURE),
-    "llama4_text": _NEAR.format("Llama's attention and grouped experts, though its class runs every expert on every token"),
+    **dict.fromkeys(("phimoe", "bailing_moe", "deepseek", "grok", "dbrx", "cohere2_moe", "exaone_moe"), _MIXTURE),
+    **dict.fromkeys(("afmoe", "hy_v3", "laguna", "beam", "mimo_v2_flash", "sarvam_moe", "minimax_m3"), _MIXTURE),
+    "glm4v_moe_text": _MIXTURE,
+    "llama4_text": _NEAR.format("Llama's attention and grouped experts (its class runs each expert on all tokens)"),
     **dict.fromkeys(("glm_moe_dsa", "deepseek_v32"), _LATENT + " (the sparse-attention indexer is left out)"),
     **dict.fromkeys(("axk1", "mistral4", "sarvam_mla"), _LATENT),
     "falcon_h1": _NEAR.format("Mamba-2 and Llama's attention side by side (its multipliers left out)"),

@@ -1,4 +1,4 @@
-"""Decoders whose feed-forward blocks are mixtures of experts: each a known attention, a router and a block of experts."""
+"""Decoders with experts as feed-forward blocks: each a known attention, a router and a block of experts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Nemotron-H: one norm and one block a layer: Mamba-2, attention without positions, a plain feed-forward, or experts."""
+"""Nemotron-H: one norm and one block a layer: Mamba-2, attention without positions, feed-forward, or experts."""
 
 from typing import Any
 
