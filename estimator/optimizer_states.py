@@ -53,7 +53,7 @@ def quantised(tensor: Trainable, choice: Choice) -> bool:
 
 
 def moments_8bit(tensor: Trainable, choice: Choice, times: int) -> list[int]:
-    """bitsandbytes' 8-bit moments (fp32 for small tensors)."""
+    """Bitsandbytes' 8-bit moments (fp32 for small tensors)."""
     return [tensor.numel if quantised(tensor, choice) else 4 * tensor.numel] * times
 
 
@@ -63,7 +63,7 @@ def scales_8bit(tensor: Trainable, choice: Choice, times: int) -> list[int]:
 
 
 def torchao(tensor: Trainable, bits: int, block: int) -> list[int]:
-    """torchao's moments: codes, fp32 scale per block, an own table of levels; the parameter's type where blocks do not fit."""
+    """Torchao's moments: codes, fp32 scale per block, an own table of levels; the parameter's type where blocks do not fit."""
     n = tensor.numel
     if n < SMALL or n % block:
         return copies(tensor, 2)
@@ -139,7 +139,20 @@ def blocks_of_adam_mini(tensor: Trainable, choice: Choice) -> int:
         return tensor.numel
     if any(word in name for word in ("k_proj", "q_proj", "wq", "wk", "query", "key")):
         return max(tensor.numel * choice.heads // choice.hidden**2, 1)
-    per_row = ("embed", "embd", "wte", "lm_head", "output", "v_proj", "value", "mlp", "linear", "feed_forward", "o_proj", "attn.proj")
+    per_row = (
+        "embed",
+        "embd",
+        "wte",
+        "lm_head",
+        "output",
+        "v_proj",
+        "value",
+        "mlp",
+        "linear",
+        "feed_forward",
+        "o_proj",
+        "attn.proj",
+    )
     return tensor.shape[0] if any(word in name for word in per_row) else 1
 
 

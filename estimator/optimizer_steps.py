@@ -116,7 +116,7 @@ def lion(s: Scratch, t: Trainable, _: Choice) -> None:
 
 
 def adafactor(s: Scratch, t: Trainable, choice: Choice, projected_to: Trainable | None = None) -> None:
-    """transformers' Adafactor: fp32 copies of gradient and parameter, the squared gradient, the update and its negation."""
+    """Transformers' Adafactor: fp32 copies of gradient and parameter, the squared gradient, the update and its negation."""
     half = t.itemsize < 4
     s.drop("gradient")
     if half:

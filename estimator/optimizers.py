@@ -88,7 +88,11 @@ def rule_of(name: str) -> Rule:
         found = RULES.get(name.removeprefix("paged-") + "-32bit")
     if found is None:
         shown = ", ".join(sorted(RULES))
-        raise EstimatorError(f"optimizer {name[:40]!r} is not known; known are {shown}", f"未知的优化器 {name[:40]!r}；支持：{shown}", "optimizer")
+        raise EstimatorError(
+            f"optimizer {name[:40]!r} is not known; known are {shown}",
+            f"未知的优化器 {name[:40]!r}；支持：{shown}",
+            "optimizer",
+        )
     return found
 
 
@@ -102,7 +106,7 @@ def _adam_counters(tensor: Trainable, choice: Choice) -> list[int]:
 
 
 def _adam_peak(groups: Iterable[Group], choice: Choice) -> int:
-    """foreach makes the square roots of all tensors at once; the loop works on one after the other; fused needs nothing."""
+    """Foreach makes the square roots of all tensors at once; the loop works on one after the other; fused needs nothing."""
     if choice.implementation == "foreach":
         return sum(times * rounded(tensor.bytes) for times, tensors in groups for tensor in tensors)
     return steps.peak_of(steps.adam_loop, groups, choice) if choice.implementation == "for-loop" else 0
@@ -112,7 +116,9 @@ TABLES = 1024
 """bitsandbytes' table of 256 levels, one for signed and one for unsigned moments."""
 
 ADAM = Rule(_adam_moments, "two moments in the parameter's type", "两个动量，与参数同精度", _adam_counters, _adam_peak)
-ADAM_32BIT = Rule(lambda t, _: states.full_copies(t, 2), "two fp32 moments (bitsandbytes)", "两个 fp32 动量（bitsandbytes）")
+ADAM_32BIT = Rule(
+    lambda t, _: states.full_copies(t, 2), "two fp32 moments (bitsandbytes)", "两个 fp32 动量（bitsandbytes）"
+)
 ADAM_8BIT = Rule(
     lambda t, c: states.moments_8bit(t, c, 2), "two moments of 1 B and a scale per 256 elements",
     "两个 8 位动量，每 256 个元素一个缩放系数", lambda t, c: states.scales_8bit(t, c, 2), once=2 * TABLES,

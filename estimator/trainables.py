@@ -12,14 +12,14 @@ from estimator.step.regime import Regime
 
 
 class Trainable(NamedTuple):
-    """``count`` tensors of one shape; ``itemsize`` bytes per element. ``hidden`` marks matrices inside the layers.
+    """``times`` tensors of one shape; ``itemsize`` bytes per element. ``hidden`` marks matrices inside the layers.
 
     ``name`` is the module and parameter inside the layer, empty where tensors of several names are counted together.
     """
 
     shape: tuple[int, ...]
     itemsize: int
-    count: int
+    times: int
     hidden: bool
     adapter: bool
     name: str = ""
@@ -44,9 +44,9 @@ def trainables(inventory: Inventory, regime: Regime) -> list[Trainable]:
     found: dict[Trainable, int] = {}
     for times, tensors in ordered(inventory, regime):
         for tensor in tensors:
-            nameless = tensor._replace(name="", count=0)
+            nameless = tensor._replace(name="", times=0)
             found[nameless] = found.get(nameless, 0) + times
-    return [tensor._replace(count=count) for tensor, count in found.items()]
+    return [tensor._replace(times=times) for tensor, times in found.items()]
 
 
 def ordered(inventory: Inventory, regime: Regime) -> tuple[Group, ...]:
@@ -80,7 +80,7 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
     if adapter is None or weight.role != "linear" or weight.part == "router" or not targeted(adapter.targets, name):
         return []
     outputs, inputs = weight.shape
-    shapes = {"lora_A": (adapter.rank, inputs), "lora_B": (outputs, adapter.rank)}
+    shapes: dict[str, tuple[int, ...]] = {"lora_A": (adapter.rank, inputs), "lora_B": (outputs, adapter.rank)}
     if adapter.dora:
         shapes["lora_magnitude_vector"] = (outputs,)
     return [
@@ -90,4 +90,4 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
 
 def bytes_of(tensors: list[Trainable]) -> int:
     """Bytes of one copy, each tensor in its block."""
-    return sum(tensor.count * rounded(tensor.bytes) for tensor in tensors)
+    return sum(tensor.times * rounded(tensor.bytes) for tensor in tensors)

@@ -151,7 +151,7 @@ class _Tally:
         """The adapter's matrices (and DoRA's magnitudes)."""
         for tensor in tensors:
             size = rounded(tensor.numel * tensor.itemsize)
-            self._count("adapter", f"{tensor.itemsize} B", tensor.numel, size, tensor.count)
+            self._count("adapter", f"{tensor.itemsize} B", tensor.numel, size, tensor.times)
 
     def buffers(self) -> None:
         """What the model classes keep beside their parameters."""
@@ -165,7 +165,7 @@ class _Tally:
     def result(self, inventory: Inventory) -> Weights:
         """Everything added up."""
         parts = tuple(self._part(group) for group in LABELS if self.size[group])
-        tensors = tuple((tensor.numel, tensor.itemsize, tensor.count) for tensor in trainables(inventory, self.regime))
+        tensors = tuple((tensor.numel, tensor.itemsize, tensor.times) for tensor in trainables(inventory, self.regime))
         return Weights(sum(part.bytes for part in parts), inventory.numel, parts, tensors)
 
     def _part(self, group: str) -> Part:

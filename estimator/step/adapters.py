@@ -12,7 +12,7 @@ from estimator.step.tape import Leaf, Tensor
 if TYPE_CHECKING:
     from estimator.step.model import Layer
 
-QV = frozenset("q_proj v_proj query_key_value c_attn qkv_proj q_b_proj kv_b_proj query value Wqkv in_proj".split())
+QV = frozenset(["q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "q_b_proj", "kv_b_proj", "query", "value", "Wqkv", "in_proj"])
 QKV = QV | {"k_proj", "key"}
 BITSANDBYTES = (*BITSANDBYTES_4BIT, "int8")
 NOT_ATTENTION = ("mlp", "experts", "fc1", "fc2", "lm_head", "intermediate", "dense_h_to_4h", "dense_4h_to_h", "output")

@@ -37,7 +37,7 @@ def core_attention(tape: Tape, call: Call, *arguments: Tensor) -> Tensor:
 
 
 def per_operator(kind: str, number: int) -> bool:
-    """torchtitan's policy: results of attention kernels and of every second matrix product are kept."""
+    """Torchtitan's policy: results of attention kernels and of every second matrix product are kept."""
     return kind == "attention" or (kind == "mm" and number % 2 == 1)
 
 

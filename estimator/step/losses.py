@@ -43,7 +43,7 @@ def logits_of(model: Model, hidden: Tensor) -> Tensor:
 
 
 def standard(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-    """transformers' loss: logits to fp32, log-softmax, negative log-likelihood. Returns loss and logits."""
+    """Transformers' loss: logits to fp32, log-softmax, negative log-likelihood. Returns loss and logits."""
     logits = logits_of(model, hidden)
     return _causal(model, logits, labels), logits
 
@@ -71,7 +71,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-    """trl's chunked head: tiles of logits, gradients accumulated in fp32 in the backward."""
+    """Trl's chunked head: tiles of logits, gradients accumulated in fp32 in the backward."""
     tape, weight, regime = model.tape, head_weight(model), model.regime
     kept_hidden = ops.part_rows(hidden, "Tm")
     targets = tape.new("Tm", 1, LONG)

@@ -9,167 +9,32 @@ Rules of lifetime: torch/csrc/autograd/engine.cpp, input_buffer.cpp, functions/a
 torch/utils/checkpoint.py for non-reentrant checkpointing with early stop.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any
 from weakref import ref
 
-HALF, FULL = 2, 4
-LONG = 8
-BOOL = 1
+from estimator.step.graph import (
+    BOOL,
+    FULL,
+    HALF,
+    LONG,
+    Backward,
+    Dropped,
+    Edge,
+    Frame,
+    Leaf,
+    Node,
+    Offloaded,
+    Rows,
+    StopReplay,
+    Storage,
+    Tensor,
+    one_query,
+)
 
-Rows = str | tuple[Any, ...]
-"""A row count: a name that ``program.rows_of`` knows, or a tuple such as ("min", "T", 4096)."""
-
-ONE_QUERY: dict[Rows, str] = {"ss": "sK", "bss": "bsK", "bss8": "bsK8"}
-"""Row counts of queries by keys in a decode step, where one query meets all cached keys."""
-
-
-def one_query(rows: Rows, windowed: bool) -> Rows:
-    """A row count as a decode step has it; ``windowed`` when the keys are those of a sliding window."""
-    if isinstance(rows, tuple):
-        return tuple(one_query(part, windowed) if part in ONE_QUERY else part for part in rows)
-    rows = ONE_QUERY.get(rows, rows)
-    return rows.replace("K", "W") if windowed else rows
-
-
-class Storage:
-    """Bytes of one allocation, alive as long as something refers to it."""
-
-    __slots__ = ("events", "index")
-
-    def __init__(self, events: list[int], index: int) -> None:
-        self.events = events
-        self.index = index
-        events.append(index)
-
-    def __del__(self) -> None:
-        self.events.append(~self.index)
-
-
-class Tensor:
-    """A view of a storage: ``rows`` x ``width`` elements of ``itemsize`` bytes."""
-
-    __slots__ = ("itemsize", "needs", "node", "rows", "slot", "storage", "tape", "width")
-
-    def __init__(self, tape: "Tape", storage: Storage | None, rows: Rows, width: int, itemsize: int) -> None:
-        self.tape = tape
-        self.storage = storage
-        self.rows = rows
-        self.width = width
-        self.itemsize = itemsize
-        self.needs = False
-        self.node: Node | None = None
-        self.slot = 0
-
-    def view(self, rows: Rows | None = None, width: int | None = None) -> "Tensor":
-        """The same storage in another shape; the gradient takes the same way."""
-        out = Tensor(self.tape, self.storage, self.rows if rows is None else rows, width or self.width, self.itemsize)
-        out.needs, out.node, out.slot = self.needs, self.node, self.slot
-        return out
-
-    def detach(self) -> "Tensor":
-        """The same storage outside the graph."""
-        return Tensor(self.tape, self.storage, self.rows, self.width, self.itemsize)
-
-
-class Leaf(Tensor):
-    """A parameter (or an input that wants a gradient); its weights are counted outside the tape."""
-
-    __slots__ = ("gradient", "is_parameter", "name", "quantised", "shape", "uses", "waiting")
-
-    def __init__(self, tape: "Tape", width: int, itemsize: int, needs: bool, name: str = "") -> None:
-        super().__init__(tape, None, "1", width, itemsize)
-        self.needs = needs and tape.grad_enabled
-        self.name = name
-        self.shape: tuple[int, ...] = (width,)
-        self.is_parameter = True
-        self.quantised: str | None = None
-        self.uses = 0
-        self.waiting: Tensor | None = None
-        self.gradient: Tensor | None = None
-
-
-Backward = Callable[..., Sequence[Tensor | None]]
-
-
-class Node:
-    """One step of the backward: what it keeps, where its gradients go, and what it does."""
-
-    __slots__ = ("backward", "in_place", "inputs", "order", "outputs", "saved", "segment")
-
-    def __init__(self, order: int, segment: int, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward):
-        self.order = order
-        self.segment = segment
-        self.inputs = [_edge(tensor) for tensor in inputs]
-        self.saved: Sequence[Any] | None = saved
-        self.backward = backward
-        self.outputs = 1
-        self.in_place = False
-
-
-class Edge:
-    """Where a gradient goes, and the shape and type it must have when it arrives."""
-
-    __slots__ = ("itemsize", "leaf", "node", "rows", "slot", "width")
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.rows, self.width, self.itemsize = tensor.rows, tensor.width, tensor.itemsize
-        self.node, self.slot = tensor.node, tensor.slot
-        self.leaf: Leaf | None = None
-        if tensor.node is None:
-            assert isinstance(tensor, Leaf)
-            tensor.uses += 1
-            self.leaf = tensor
-
-
-def _edge(tensor: Tensor) -> Edge | None:
-    return Edge(tensor) if tensor.needs else None
-
-
-class StopReplay(Exception):
-    """Everything that the backward needs has been computed again."""
-
-
-class Frame:
-    """A checkpointed region: what it saved is dropped, and made again when first asked for.
-
-    ``dropped`` are weak references: what nothing asks for any more (a graph that was thrown away) is not kept again.
-    """
-
-    __slots__ = ("arguments", "cache", "call", "count", "dropped", "held", "kept", "made")
-
-    def __init__(self, call: Callable[..., Tensor], arguments: tuple[Any, ...]) -> None:
-        self.call = call
-        self.arguments = arguments
-        self.dropped: list[ref[Dropped]] = []
-        self.cache: deque[Storage | None] = deque()
-        self.made: dict[str, int] = {}
-        self.held: list[Any] = []
-        self.count = 0
-        self.kept: dict[int, Any] | None = None
-
-
-class Dropped:
-    """Stands for a saved tensor of a checkpointed region."""
-
-    __slots__ = ("__weakref__", "frame", "index")
-
-    def __init__(self, frame: Frame, index: int) -> None:
-        self.frame = frame
-        self.index = index
-
-
-class Offloaded:
-    """Stands for a saved tensor that waits in host memory; a copy comes back when it is asked for."""
-
-    __slots__ = ("item", "itemsize", "needs", "rows", "width")
-
-    def __init__(self, tensor: Tensor, item: str) -> None:
-        self.rows, self.width, self.itemsize, self.item = tensor.rows, tensor.width, tensor.itemsize, item
-        self.needs = tensor.needs
+__all__ = ["BOOL", "FULL", "HALF", "LONG", "Leaf", "Rows", "Tape", "Tensor"]
 
 
 class Tape:
@@ -196,6 +61,7 @@ class Tape:
         self.keeps: Callable[[str, int], bool] | None = None
         self.core: Callable[..., Tensor] | None = None
         self.pinned: list[tuple[int, Any]] = []
+        self.on_gradient: Callable[[Leaf], None] | None = None
         self.single = True
         self.stage = ""
         self.windowed = False
@@ -252,7 +118,9 @@ class Tape:
         out.node = Node(self.order, self.segment, inputs, saved, backward)
         return out
 
-    def attach_in_place(self, out: Tensor, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward) -> Tensor:
+    def attach_in_place(
+        self, out: Tensor, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward
+    ) -> Tensor:
         """As ``attach`` for a backward that writes over what was saved: it is given those storages too."""
         self.attach(out, inputs, saved, backward)
         if out.node is not None:
@@ -362,7 +230,7 @@ class Tape:
         del remade
         edges = node.inputs
         node.inputs = []
-        results = list(outs)
+        results: list[Tensor | None] = list(outs)
         del outs
         for position, edge in enumerate(edges):
             results[position] = self._fitted(edge, results[position])

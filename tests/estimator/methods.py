@@ -16,7 +16,11 @@ PLAIN: dict[str, Any] = {
     "loss": "standard", "outputs_kept": False, "gradient_clipping": True, "zero_grad_to_none": True, "optimizer": "adamw",
     "optimizer_impl": "fused",
 }  # fmt: skip
-LORA: dict[str, Any] = {"method": "lora", "autocast": True, "adapter": {"rank": 16, "targets": "all-linear", "dtype": "fp32"}}
+LORA: dict[str, Any] = {
+    "method": "lora",
+    "autocast": True,
+    "adapter": {"rank": 16, "targets": "all-linear", "dtype": "fp32"},
+}
 
 
 def per_gpu(**changes: Any) -> PerGpu:

@@ -97,5 +97,8 @@ def test_an_unknown_optimizer_is_named() -> None:
 
 def test_the_method_is_the_optimizer() -> None:
     arch = from_config(PLAIN["model"])
-    assert choice_of(Run.model_validate(PLAIN | {"method": "galore", "optimizer": "adamw-8bit"}), arch).name == "galore-8bit"
+    assert (
+        choice_of(Run.model_validate(PLAIN | {"method": "galore", "optimizer": "adamw-8bit"}), arch).name
+        == "galore-8bit"
+    )
     assert choice_of(Run.model_validate(PLAIN | {"method": "lomo"}), arch).name == "lomo"
