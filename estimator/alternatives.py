@@ -5,12 +5,14 @@ Both move a small model by gigabytes, so an answer that assumed one says what th
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import NamedTuple
 
-from estimator.schema import Alternative, Assumption, Range
+from estimator.schema import Alternative, Assumption, Range, Verdict
 from estimator.setting import Setting
+from estimator.step.regime import Regime
 
-Measure = Callable[[Setting], tuple[int, Range, Any]]
+Measure = Callable[[Setting], tuple[int, Range, Verdict | None]]
 """Setting to allocated peak, device range and verdict."""
 
 PLAIN = ("the plain loss, with full logits", "若使用普通损失（完整 logits）")
@@ -22,29 +24,38 @@ ON = ("gradient checkpointing", "若开启梯度检查点")
 def alternatives(setting: Setting, assumed: Iterable[Assumption], measure: Measure) -> list[Alternative]:
     """One entry per assumption that matters this much."""
     fields = {assumption.field for assumption in assumed}
-    found = []
-    for field, value, texts in _others(setting):
-        if field in fields:
-            name = {"gradient_checkpointing": "checkpointing"}.get(field, field)
-            other = setting._replace(regime=replace(setting.regime, **{name: value}))
-            allocated, shown, verdict = measure(other)
-            found.append(
-                Alternative(
-                    change={field: value}, why=texts[0], why_zh=texts[1], allocated_peak=allocated, device_peak=shown, verdict=verdict
-                )
-            )
-    return found
+    return [_measured(setting, other, measure) for other in _others(setting.regime) if other.field in fields]
 
 
-def _others(setting: Setting) -> Iterable[tuple[str, str, tuple[str, str]]]:
-    regime = setting.regime
+class Other(NamedTuple):
+    """The choice that was not assumed: its field and value, the regime with it, and how it is called."""
+
+    field: str
+    value: str
+    regime: Regime
+    why: str
+    why_zh: str
+
+
+def _measured(setting: Setting, other: Other, measure: Measure) -> Alternative:
+    allocated, shown, verdict = measure(setting._replace(regime=other.regime))
+    return Alternative(
+        change={other.field: other.value},
+        why=other.why,
+        why_zh=other.why_zh,
+        allocated_peak=allocated,
+        device_peak=shown,
+        verdict=verdict,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _others(regime: Regime) -> tuple[Other, ...]:
     if not regime.training:
-        return
-    if regime.loss == "standard":
-        yield "loss", "chunked", TILED
-    else:
-        yield "loss", "standard", PLAIN
-    if regime.checkpointing == "none":
-        yield "gradient_checkpointing", "full", ON
-    else:
-        yield "gradient_checkpointing", "none", OFF
+        return ()
+    loss, loss_texts = ("chunked", TILED) if regime.loss == "standard" else ("standard", PLAIN)
+    kind, kind_texts = ("full", ON) if regime.checkpointing == "none" else ("none", OFF)
+    return (
+        Other("loss", loss, replace(regime, loss=loss), *loss_texts),
+        Other("gradient_checkpointing", kind, replace(regime, checkpointing=kind), *kind_texts),
+    )

@@ -208,6 +208,10 @@ class Architecture:
     vision: "Vision | None" = None
     approximate: str | None = None
 
+    def __hash__(self) -> int:
+        """Few fields tell architectures apart; equality still compares all."""
+        return hash((self.model_type, self.hidden, self.layers, self.intermediate, self.vocab))
+
     @property
     def kv_width(self) -> int:
         """Elements of one token's keys (or values) in one full-attention layer."""

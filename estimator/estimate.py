@@ -1,16 +1,21 @@
 """Run in, estimate out: what one card holds over a training step or a generation."""
 
+from functools import lru_cache
+
 from estimator import card, reasons
 from estimator.alternatives import alternatives
+from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
 from estimator.defaults import Facts, filled
 from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
+from estimator.optimizer_states import Choice
 from estimator.schema import Block, Estimate, Host, PerGpu, PhasePeak, Range, Run, Verdict
 from estimator.scope import check_scope
-from estimator.setting import Peak, Setting, peak_of, setting_of
+from estimator.setting import Peak, Setting, base_of, peak_of, setting_of
 from estimator.step.families import spread_of
 from estimator.step.program import Counts, Moment, composition
+from estimator.step.regime import Regime
 
 GIB = 1 << 30
 
@@ -75,7 +80,8 @@ def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
 
 def spread_around(setting: Setting) -> card.Spread:
     """How far the truth may lie from the estimate."""
-    return card.spread(spread_of(setting.arch.model_type), regime_name(setting))
+    sureness = "near" if "near" in setting.regime.quirks else spread_of(setting.arch.model_type)
+    return card.spread(sureness, regime_name(setting))
 
 
 def most_live(setting: Setting, sizes: card.Sizes, usable: int) -> int:
@@ -110,7 +116,7 @@ def _phases(peak: Peak, extra: int) -> list[PhasePeak]:
 
 def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
     """What lives at the peak, largest first; sums to the allocated peak."""
-    blocks = _standing(peak) + _traced(setting, peak)
+    blocks = _standing(setting, peak) + _traced(setting, peak)
     if peak.phase == "optimizer_step" and peak.base.step_bytes:
         blocks.append(reasons.block("optimizer_temp", peak.base.step_bytes, *reasons.TEXTS["optimizer_temp"]))
     if extra:
@@ -118,18 +124,28 @@ def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
     return sorted(_merged(blocks), key=lambda block: -block.bytes)
 
 
-def _standing(peak: Peak) -> list[Block]:
-    base = peak.base
-    blocks = [reasons.weights_block(item, base.weights) for item in ("weights", "adapter")]
-    optimizer = base.optimizer
-    blocks.append(reasons.block("optimizer_states", optimizer.states, *reasons.states_of(base.trained, optimizer)))
+def _standing(setting: Setting, peak: Peak) -> list[Block]:
+    blocks = list(_held(setting.arch, setting.regime, setting.optimizer, setting.shares))
     blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS["waiting"]))
     blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
     return [block for block in blocks if block.bytes]
 
 
+@lru_cache(maxsize=512)
+def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int) -> tuple[Block, ...]:
+    """Blocks of what does not depend on batch and length."""
+    base = base_of(arch, regime, optimizer, shares)
+    states = base.optimizer.states
+    return (
+        *(reasons.weights_block(item, base.weights) for item in ("weights", "adapter")),
+        reasons.block("optimizer_states", states, *reasons.states_of(base.trained, base.optimizer)),
+    )
+
+
 def _traced(setting: Setting, peak: Peak) -> list[Block]:
-    moment = peak.walked.peaks.get(peak.phase) or Moment(peak.walked.end, len(peak.program.segments), 0, Counts((), (), ()))
+    moment = peak.walked.peaks.get(peak.phase) or Moment(
+        peak.walked.end, len(peak.program.segments), 0, Counts((), (), ())
+    )
     alive = composition(peak.program, moment)
     situation = reasons.Situation(setting.arch, setting.at, setting.regime, peak.phase)
     return reasons.blocks(peak.program, peak.walked, alive, situation)
@@ -142,6 +158,6 @@ def _merged(blocks: list[Block]) -> list[Block]:
         if known is None:
             merged[block.item] = block
         else:
-            known.bytes += block.bytes
-            known.why, known.why_zh = f"{known.why}; {block.why}", f"{known.why_zh}；{block.why_zh}"
+            why, why_zh = f"{known.why}; {block.why}", f"{known.why_zh}；{block.why_zh}"
+            merged[block.item] = reasons.block(block.item, known.bytes + block.bytes, why, why_zh)
     return list(merged.values())

@@ -1,6 +1,7 @@
 """What the reader must be told besides the numbers: stand-ins, approximations, cards that lack a type, versions."""
 
 from estimator.catalogue import GpuMatch, ModelMatch
+from estimator.inexact import inexact_modes
 from estimator.schema import Assumption, Run
 from estimator.setting import Setting
 from estimator.step.families import APPROXIMATE
@@ -26,6 +27,7 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
         notes.append(_note("model", setting.arch.model_type, f"approximation: {reason}", f"近似：{reason}"))
     if gpu is not None and gpu.note:
         notes.append(_note("gpu", gpu.name, gpu.note, gpu.note_zh))
+    notes += [_note(*mode) for mode in inexact_modes(run)]
     notes += _type_notes(run, gpu)
     if (run.gpu_count or 1) > 1:
         notes.append(_note("gpu_count", run.gpu_count, *(COPIES if run.task == "train" else SHARES)))

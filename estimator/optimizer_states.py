@@ -16,9 +16,10 @@ SMALL = 4096
 
 
 class Choice(NamedTuple):
-    """An optimizer as this run uses it. ``rank`` and ``targets`` are GaLore's and APOLLO's, ``per_tensor`` is APOLLO-Mini's scale;
+    """An optimizer as this run uses it.
 
-    ``hidden`` and ``heads`` are the model's (Adam-mini). ``embeddings_32bit`` is transformers' override for 8-bit optimizers.
+    ``rank`` and ``targets`` are GaLore's and APOLLO's, ``per_tensor`` is APOLLO-Mini's scale; ``hidden`` and ``heads``
+    are the model's (Adam-mini). ``embeddings_32bit`` is transformers' override for 8-bit optimizers.
     """
 
     name: str = "adamw"
@@ -63,7 +64,7 @@ def scales_8bit(tensor: Trainable, choice: Choice, times: int) -> list[int]:
 
 
 def torchao(tensor: Trainable, bits: int, block: int) -> list[int]:
-    """Torchao's moments: codes, fp32 scale per block, an own table of levels; the parameter's type where blocks do not fit."""
+    """Torchao's moments: codes, fp32 scale per block, an own table; the parameter's type where blocks do not fit."""
     n = tensor.numel
     if n < SMALL or n % block:
         return copies(tensor, 2)
@@ -108,7 +109,7 @@ def galore(tensor: Trainable, choice: Choice) -> list[int]:
 
 
 def galore_8bit(tensor: Trainable, choice: Choice) -> list[int]:
-    """The same with bitsandbytes' 8-bit moments; galore-torch 1.0 also switches its update norms on, a scalar per tensor."""
+    """The same with bitsandbytes' 8-bit moments, and a scalar each: galore-torch 1.0 switches update norms on."""
     small = low_rank(tensor, choice) if projected(tensor, choice) else tensor
     own = [projector(tensor, choice)] if projected(tensor, choice) else []
     return [*moments_8bit(small, choice, 2), *scales_8bit(small, choice, 2), *own, SCALAR]

@@ -116,7 +116,7 @@ def lion(s: Scratch, t: Trainable, _: Choice) -> None:
 
 
 def adafactor(s: Scratch, t: Trainable, choice: Choice, projected_to: Trainable | None = None) -> None:
-    """Transformers' Adafactor: fp32 copies of gradient and parameter, the squared gradient, the update and its negation."""
+    """Transformers' Adafactor: fp32 copies of gradient and parameter, squared gradient, update and its negation."""
     half = t.itemsize < 4
     s.drop("gradient")
     if half:
@@ -154,7 +154,7 @@ def galore_adafactor(s: Scratch, t: Trainable, choice: Choice) -> None:
 
 
 def muon(s: Scratch, t: Trainable, _: Choice) -> None:
-    """torch.optim.Muon: five Newton-Schulz iterations in bf16 on the interpolated gradient; AdamW's other tensors need nothing."""
+    """torch.optim.Muon: five Newton-Schulz iterations in bf16 on the interpolated gradient of hidden matrices."""
     if not (t.hidden and len(t.shape) == 2):
         return
     small = min(t.shape)
@@ -225,7 +225,7 @@ def galore_8bit(s: Scratch, t: Trainable, choice: Choice) -> None:
 
 
 def refresh(s: Scratch, t: Trainable, choice: Choice) -> None:
-    """GaLore's new projector: the fp32 gradient's singular vectors, the kept half multiplied by the values, and the kept projector."""
+    """GaLore's new projector: singular vectors of the fp32 gradient, one side times the values, and what is kept."""
     if not projected(t, choice):
         return
     rows, columns = t.shape
@@ -243,7 +243,7 @@ def refresh(s: Scratch, t: Trainable, choice: Choice) -> None:
 
 
 def apollo(s: Scratch, t: Trainable, choice: Choice) -> None:
-    """APOLLO: moments of the projected gradient, scaling factors per channel (or tensor), the scaled gradient, twice in the limiter."""
+    """APOLLO: moments of the projected gradient, scaling factors, the scaled gradient, twice in the limiter."""
     s.drop("gradient")
     if not projected(t, choice):
         s.put("denominator", t.bytes)

@@ -106,7 +106,7 @@ def _adam_counters(tensor: Trainable, choice: Choice) -> list[int]:
 
 
 def _adam_peak(groups: Iterable[Group], choice: Choice) -> int:
-    """Foreach makes the square roots of all tensors at once; the loop works on one after the other; fused needs nothing."""
+    """Foreach makes the square roots of all tensors at once; the loop works on one by one; fused needs nothing."""
     if choice.implementation == "foreach":
         return sum(times * rounded(tensor.bytes) for times, tensors in groups for tensor in tensors)
     return steps.peak_of(steps.adam_loop, groups, choice) if choice.implementation == "for-loop" else 0
@@ -140,7 +140,9 @@ RULES: dict[str, Rule] = {
         lambda t, _: states.torchao(t, 4, 128), "two moments of 4 bit and a scale per 128 elements",
         "两个 4 位动量，每 128 个元素一个缩放系数",
     ),
-    "ademamix": Rule(lambda t, _: states.full_copies(t, 3), "three fp32 moments (bitsandbytes)", "三个 fp32 动量（bitsandbytes）"),
+    "ademamix": Rule(
+        lambda t, _: states.full_copies(t, 3), "three fp32 moments (bitsandbytes)", "三个 fp32 动量（bitsandbytes）"
+    ),
     "ademamix-8bit": Rule(
         lambda t, c: states.moments_8bit(t, c, 3), "three moments of 1 B and a scale per 256 elements",
         "三个 8 位动量，每 256 个元素一个缩放系数", lambda t, c: states.scales_8bit(t, c, 3), once=2 * TABLES,
@@ -158,10 +160,12 @@ RULES: dict[str, Rule] = {
         lambda t, c: states.scales_8bit(t, c, 1), once=TABLES,
     ),
     "lion-pytorch": Rule(
-        lambda t, _: states.copies(t, 1), "one momentum in the parameter's type", "一个动量，与参数同精度", peak=steps.one_pass(steps.lion)
+        lambda t, _: states.copies(t, 1), "one momentum in the parameter's type", "一个动量，与参数同精度",
+        peak=steps.one_pass(steps.lion),
     ),
     "muon": Rule(
-        lambda t, _: states.muon(t), "one momentum for hidden matrices, two for the rest", "隐藏层矩阵一个动量，其余两个",
+        lambda t, _: states.muon(t), "one momentum for hidden matrices, two for the rest",
+        "隐藏层矩阵一个动量，其余两个",
         peak=steps.one_pass(steps.muon),
     ),
     "adam-mini": Rule(
@@ -173,7 +177,8 @@ RULES: dict[str, Rule] = {
         peak=steps.two_passes(steps.galore), refresh=steps.two_passes(steps.refresh),
     ),
     "galore-8bit": Rule(
-        states.galore_8bit, "8-bit moments of the projected gradients and the projectors", "投影梯度的 8 位动量与投影矩阵",
+        states.galore_8bit, "8-bit moments of the projected gradients and the projectors",
+        "投影梯度的 8 位动量与投影矩阵",
         peak=steps.two_passes(steps.galore_8bit), once=2 * TABLES, refresh=steps.two_passes(steps.refresh),
     ),
     "galore-adafactor": Rule(
@@ -186,10 +191,12 @@ RULES: dict[str, Rule] = {
     ),
     "lomo": Rule(_none, "no states: the update is fused into the backward", "无状态：更新融合在反向过程中"),
     "adalomo": Rule(
-        _none, "row and column sums; the update is fused into the backward", "行和与列和；更新融合在反向过程中", lambda t, _: states.factored(t)
+        _none, "row and column sums; the update is fused into the backward", "行和与列和；更新融合在反向过程中",
+        lambda t, _: states.factored(t),
     ),
     "badam": Rule(
-        lambda t, _: states.full_copies(t, 3), "fp32 copy and two moments of the block that trains", "正在训练的块：fp32 副本与两个动量",
+        lambda t, _: states.full_copies(t, 3), "fp32 copy and two moments of the block that trains",
+        "正在训练的块：fp32 副本与两个动量",
         peak=steps.badam,
     ),
 }  # fmt: skip

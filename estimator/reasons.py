@@ -126,7 +126,7 @@ def weights_block(item: str, held: Weights) -> Block:
 
 def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tuple[str, str]:
     """How many parameters train and what the optimizer keeps of each."""
-    count = sum(tensor.numel * tensor.count for tensor in trained)
+    count = sum(tensor.numel * tensor.times for tensor in trained)
     return f"{count:,} trainable parameters: {optimizer.why}", f"{count:,} 个可训练参数：{optimizer.why_zh}"
 
 

@@ -2,6 +2,7 @@
 
 from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
+from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
 from estimator.step.regime import AdapterRegime, Regime
 
@@ -31,7 +32,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         trainable_layers=trainable_layers(run),
         adapter=_adapter(run) if adapted(run) else None,
         quantised=run.weight_format if adapted(run) else None,
-        kbit=bool(run.kbit_prepare) and run.weight_format in BITSANDBYTES,
+        kbit=bool(run.kbit_prepare) and casts_to_full(run.weight_format or ""),
         attention=run.attention or "sdpa",
         checkpointing=kind,
         every=every,
@@ -138,6 +139,11 @@ def mask_kind(run: Run, batch: int) -> str:
     return "padded" if isinstance(run.seq_len, Lengths) and batch > 1 and not run.packing else "none"
 
 
+def casts_to_full(weight_format: str) -> bool:
+    """Whether peft's k-bit preparation turns what is not packed to fp32: not over GPTQ (peft 0.21, utils/other.py)."""
+    return weight_format in BITSANDBYTES or weight_format.startswith("awq")
+
+
 def trainable(run: Run) -> str:
     """Which own parameters train: all, none (adapters do), those of the last or of the first layers."""
     if adapted(run):
@@ -164,7 +170,7 @@ def _frozen_layers(run: Run) -> int:
 
 
 def reentrant(run: Run) -> bool:
-    """Whether checkpoints are PyTorch's older, reentrant kind: LLaMA-Factory's and unsloth's own, transformers before 5."""
+    """Whether checkpoints are PyTorch's older, reentrant kind: LLaMA-Factory, unsloth, transformers before 5."""
     given = (run.details or {}).get("use_reentrant")
     if given is not None:
         return bool(given)
@@ -173,10 +179,17 @@ def reentrant(run: Run) -> bool:
 
 
 def quirks(run: Run) -> tuple[str, ...]:
-    """Habits of one framework: LLaMA-Factory asks for input gradients only where a layer trains, unsloth's loss works on half-precision logits."""
+    """Habits of one framework, and "near" for modes that are not described operation by operation.
+
+    LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
+    """
+    found = ("near",) if any(inexact_modes(run)) else ()
     if run.framework == "llama-factory" and not adapted(run):
-        return ("frozen-input",)
-    return ("half-logits",) if run.framework == "unsloth" else ()
+        return (*found, "frozen-input")
+    return (*found, "half-logits") if run.framework == "unsloth" else found
+
+
+KINDS = ("none", "full", "selective-op", "selective-attention", "every-N", "offload")
 
 
 def checkpointing(value: str | bool | None) -> tuple[str, int]:
@@ -191,7 +204,7 @@ def checkpointing(value: str | bool | None) -> tuple[str, int]:
     if text in ("offload", "selective-op", "selective-attention"):
         return text, 1
     raise EstimatorError(
-        f"gradient_checkpointing {text[:40]!r} is not known; use none, full, selective-op, selective-attention, every-N or offload",
-        f"未知的 gradient_checkpointing {text[:40]!r}；可用：none、full、selective-op、selective-attention、every-N、offload",
+        f"gradient_checkpointing {text[:40]!r} is not known; use {', '.join(KINDS)}",
+        f"未知的 gradient_checkpointing {text[:40]!r}；可用：{'、'.join(KINDS)}",
         "gradient_checkpointing",
     )

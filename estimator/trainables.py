@@ -36,7 +36,7 @@ class Trainable(NamedTuple):
 
 
 Group = tuple[int, tuple[Trainable, ...]]
-"""The trainable tensors of the stem, of a layer or of the top, in the order of ``model.parameters()``, and how often they come in a row."""
+"""How often, and the trainable tensors of the stem, a layer or the top in the order of ``model.parameters()``."""
 
 
 def trainables(inventory: Inventory, regime: Regime) -> list[Trainable]:

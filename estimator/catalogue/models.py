@@ -4,6 +4,7 @@ An exact key is tried first, then the key without separators, then a known name 
 the most similar one. Whatever was assumed is said in ``note`` and ``note_zh``.
 """
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -39,7 +40,7 @@ class ModelMatch:
 def find_model(name_or_config: str | dict[str, Any]) -> ModelMatch:
     """The model that a name, alias, bare size, hub id or ``config.json`` object means; else an ``EstimatorError``."""
     if isinstance(name_or_config, dict):
-        return _from_config(name_or_config)
+        return _from_config_text(json.dumps(name_or_config, default=str))
     if not isinstance(name_or_config, str):
         raise not_a_model(name_or_config)
     return _find(name_or_config[:1000])
@@ -91,6 +92,12 @@ def total_parameters(arch: Architecture) -> int:
     """Parameters of the language model and, where there is one, of the image tower and projector."""
     tower = arch.vision.params + arch.vision.projector_params if arch.vision else 0
     return inventory(arch).numel + tower
+
+
+@lru_cache(maxsize=512)
+def _from_config_text(text: str) -> ModelMatch:
+    """Configs are read once: a search or a batch asks for the same one again and again."""
+    return _from_config(json.loads(text))
 
 
 def _from_config(given: dict[str, Any]) -> ModelMatch:

@@ -12,7 +12,8 @@ from estimator.step.tape import Leaf, Tensor
 if TYPE_CHECKING:
     from estimator.step.model import Layer
 
-QV = frozenset(["q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "q_b_proj", "kv_b_proj", "query", "value", "Wqkv", "in_proj"])
+QV_ATTENTION = ("q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "q_b_proj", "kv_b_proj")
+QV = frozenset((*QV_ATTENTION, "query", "value", "Wqkv", "in_proj"))
 QKV = QV | {"k_proj", "key"}
 BITSANDBYTES = (*BITSANDBYTES_4BIT, "int8")
 NOT_ATTENTION = ("mlp", "experts", "fc1", "fc2", "lm_head", "intermediate", "dense_h_to_4h", "dense_4h_to_h", "output")
@@ -33,7 +34,7 @@ def targeted(targets: str | tuple[str, ...], name: str) -> bool:
 
 
 def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
-    """A target linear with its adapter; bitsandbytes' 4-bit bases clone their result, and cast only without autocast."""
+    """A target linear with its adapter; bitsandbytes' 4-bit bases clone their result and cast only without autocast."""
     adapter = layer.regime.adapter
     assert adapter is not None
     tape, quantised = layer.tape, layer.regime.quantised

@@ -57,7 +57,7 @@ def checkpointed(tape: Tape, regime: Regime, call: Call, x: Tensor) -> Tensor:
 
 
 def rerun(tape: Tape, call: Call, *arguments: Tensor, offload: bool = False) -> Tensor:
-    """A reentrant checkpoint: no graph in the forward; the backward runs all of it again and its own backward inside."""
+    """A reentrant checkpoint: no graph in the forward; the backward runs it again, and its own backward inside."""
     if not any(x.needs for x in arguments):
         return call(*arguments)
     tape.recording, outer = False, tape.recording

@@ -28,7 +28,7 @@ def dora(layer: "Layer", x: Tensor, result: Tensor, name: str, matrices: tuple[L
 
     adapter = layer.regime.adapter
     assert adapter is not None
-    tape, (down, up) = layer.tape, matrices
+    down, up = matrices
     inputs, outputs = x.width, result.width
     product = _product(down, up, inputs, outputs)
     product = Product(ops.cast(product.weight, x.itemsize), product.graph)

@@ -135,7 +135,7 @@ def fused(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor 
 
 
 def fused_logits(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Liger's cross-entropy on whole logits (in fp32, as transformers hands them over): the gradient is written over them."""
+    """Liger's cross-entropy on whole logits, in fp32 as transformers gives them; the gradient is written over them."""
     tape = model.tape
     logits = logits_of(model, hidden)
     padded = labels.tape.new("T1", 1, LONG)

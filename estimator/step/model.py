@@ -172,7 +172,7 @@ class Model:
 
     @property
     def asks_for_input_gradients(self) -> bool:
-        """Whether a frozen embedding's result is made to want a gradient: transformers 5 does so under checkpointing."""
+        """Whether a frozen embedding's result is made to want a gradient (transformers 5 under checkpointing)."""
         regime = self.regime
         return regime.training and regime.checkpointing != "none" and "frozen-input" not in regime.quirks
 

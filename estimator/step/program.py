@@ -234,7 +234,10 @@ def walk(program: Program, at: Dimensions) -> Walk:
 
 
 def _evaluate(stretch: Stretch, values: list[int], sizes: list[int]) -> tuple[int, int, Counts]:
-    level = max(stretch.levels, key=lambda level: sum(map(mul, level.rows, values)))
+    level = stretch.levels[0]
+    if len(stretch.levels) > 1:
+        heights = [sum(map(mul, level.rows, values)) for level in stretch.levels]
+        level = stretch.levels[heights.index(max(heights))]
     return stretch.net.size(sizes), level.size(sizes), level
 
 

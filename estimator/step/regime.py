@@ -64,6 +64,10 @@ class Regime:
     reentrant: bool = False
     offload_saved: bool = False
 
+    def __hash__(self) -> int:
+        """Few fields tell regimes apart; equality still compares all."""
+        return hash((self.itemsize, self.autocast, self.checkpointing, self.loss, self.quantised, self.single))
+
     def trains(self, index: int, layers: int) -> bool:
         """Whether the own parameters of layer ``index`` of ``layers`` train (not its adapters)."""
         if self.trainable == "last":

@@ -10,7 +10,7 @@ torch/utils/checkpoint.py for non-reentrant checkpointing with early stop.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from heapq import heappop, heappush
 from typing import Any
 from weakref import ref
@@ -197,10 +197,8 @@ class Tape:
         frame.kept, frame.count, frame.made = {}, 0, {}
         arguments = [self.returned(x) if isinstance(x, Offloaded) else x for x in frame.arguments]
         self.frame = frame
-        try:
+        with suppress(StopReplay):
             frame.call(*arguments)
-        except StopReplay:
-            pass
         frame.held.clear()
         self.frame = None
         self.item, self.casts, self.scope, self.autocast = outer
@@ -224,7 +222,7 @@ class Tape:
             self._run(node, grads, waiting, queue)
 
     def _run(self, node: Node, grads: list[Tensor | None], waiting: dict[int, Any], queue: list[int]) -> None:
-        """Backward of one node: what was made again goes first, then sums and casts, then the gradient, then the rest."""
+        """Backward of one node: what was made again goes first, then sums and casts, the gradient, the rest."""
         remade = self._remake(node)
         outs = node.backward(*grads, *remade) if node.in_place else node.backward(*grads)
         del remade
@@ -258,9 +256,8 @@ class Tape:
     def _remake(self, node: Node) -> list[Any]:
         saved = node.saved or ()
         for kept in saved:
-            if isinstance(kept, Dropped):
-                if kept.frame.kept is None:
-                    self.replay(kept.frame)
+            if isinstance(kept, Dropped) and kept.frame.kept is None:
+                self.replay(kept.frame)
         return [self._unpack(kept) for kept in saved]
 
     def returned(self, kept: Offloaded) -> Tensor:
@@ -285,7 +282,8 @@ class Tape:
         assert node is not None
         entry = waiting.get(node.order)
         if entry is None:
-            entry = waiting[node.order] = (node, [None] * node.outputs)
+            empty: list[Tensor | None] = [None] * node.outputs
+            entry = waiting[node.order] = (node, empty)
             heappush(queue, -node.order)
         entry[1][slot] = self._merge(entry[1][slot], grad)
 

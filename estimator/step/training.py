@@ -1,5 +1,8 @@
 """One optimisation step traced: forward, loss and backward of a model whose alike layers are traced once."""
 
+from types import ModuleType
+from typing import Any
+
 from estimator.architecture import Architecture, Inventory
 from estimator.step.assembly import Builder
 from estimator.step.batches import batch_inputs
@@ -88,9 +91,7 @@ def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
     return tape.new("T", model.arch.vocab, HALF if half else FULL, "logits_loss")
 
 
-def _forward(
-    tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Tensor
-) -> tuple[Tensor, Tensor | None]:
+def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     family, regime = family_of(model.arch.model_type), model.regime
     hidden = family.stem(model, ids)
     if model.asks_for_input_gradients and not hidden.needs:
@@ -110,16 +111,18 @@ def _forward(
     tape.mark("loss")
     tape.item = "logits_loss"
     loss_of = getattr(family, "loss", None) or LOSSES[regime.loss]
-    return loss_of(model, hidden, labels)  # type: ignore[no-any-return]
+    result: tuple[Tensor, Tensor | None] = loss_of(model, hidden, labels)
+    return result
 
 
-def _layer(tape, model, family, index, hidden, around):  # type: ignore[no-untyped-def]
+def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Tensor, around: Any) -> Tensor:
     layer = model.layer(index)
     seen = around.of(layer) if hasattr(around, "of") else around
     regime = model.regime
     if wanted(regime, index) and hidden.needs | layer.trains:
         return checkpointed(tape, regime, lambda x: family.layer(model, layer, x, seen), hidden)
-    return family.layer(model, layer, hidden, seen)
+    out: Tensor = family.layer(model, layer, hidden, seen)
+    return out
 
 
 def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:

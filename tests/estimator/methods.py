@@ -12,9 +12,9 @@ LLAMA: dict[str, Any] = {
 }  # fmt: skip
 PLAIN: dict[str, Any] = {
     "model": LLAMA, "framework": "transformers", "task": "train", "stage": "sft", "method": "full", "precision": "bf16",
-    "autocast": False, "micro_batch": 2, "seq_len": 512, "grad_accum": 1, "gradient_checkpointing": "none", "attention": "sdpa",
-    "loss": "standard", "outputs_kept": False, "gradient_clipping": True, "zero_grad_to_none": True, "optimizer": "adamw",
-    "optimizer_impl": "fused",
+    "autocast": False, "micro_batch": 2, "seq_len": 512, "grad_accum": 1, "gradient_checkpointing": "none",
+    "attention": "sdpa", "loss": "standard", "outputs_kept": False, "gradient_clipping": True,
+    "zero_grad_to_none": True, "optimizer": "adamw", "optimizer_impl": "fused",
 }  # fmt: skip
 LORA: dict[str, Any] = {
     "method": "lora",

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from estimator.estimate import estimate
-from estimator.schema import Run
+from estimator.schema import PerGpu, Run
 from tests.estimator.cases import cases
-from tests.estimator.methods import LORA, block, live, per_gpu, phases
+from tests.estimator.methods import LORA, PLAIN, block, live, per_gpu, phases
 
 SCALARS = 1024
 """A few tensors of one element live in the tracer's own variables."""
@@ -101,3 +101,28 @@ def test_padding_and_packing_bring_a_mask() -> None:
 
 def test_fused_loss_on_whole_logits_needs_less_than_the_plain_one() -> None:
     assert live(loss="fused") < live(loss="fused-ce-logits") < live()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"compile": True},
+        {"optimizer": "adamw-4bit"},
+        LORA | {"fused_kernels": ["lora"]},
+        LORA | {"weight_format": "awq-4bit-g128"},
+    ],
+)
+def test_modes_that_are_not_traced_are_named_and_widen_the_interval(changes: dict[str, Any]) -> None:
+    answer = estimate(Run.model_validate(PLAIN | changes))
+    assert answer.per_gpu is not None
+    exact = per_gpu()
+    assert any(note.field in changes for note in answer.notes)
+    assert width(answer.per_gpu) > width(exact)
+
+
+def width(answer: PerGpu) -> float:
+    return (answer.interval.high - answer.interval.low) / answer.allocated_peak
+
+
+def test_packing_without_position_ids_is_one_long_row() -> None:
+    assert live(packing=True, framework="litgpt") == live(framework="litgpt")

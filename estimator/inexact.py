@@ -1,0 +1,57 @@
+"""Modes that are estimated from the nearest described one, each with what is assumed."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from estimator.schema import Run
+
+
+class Inexact(NamedTuple):
+    """The field that asks for it, its value, and what is assumed, in both languages."""
+
+    field: str
+    value: object
+    why: str
+    why_zh: str
+
+
+def inexact_modes(run: Run) -> Iterator[Inexact]:
+    """What of a run is not described operation by operation."""
+    if run.task != "train":
+        return
+    if run.compile:
+        yield Inexact(
+            "compile",
+            run.compile,
+            "estimated as without torch.compile: compiled graphs fuse elementwise operations, recompute some of them "
+            "and usually keep less",
+            "按未使用 torch.compile 估算：编译后的图会融合并重算部分逐元素操作，通常占用更少",
+        )
+    if "lora" in (run.fused_kernels or ()):
+        yield Inexact(
+            "fused_kernels",
+            "lora",
+            "unsloth's LoRA kernels, read in their source and not traced",
+            "unsloth 的 LoRA 内核：依据源码，未经跟踪验证",
+        )
+    if (run.weight_format or "").startswith("awq"):
+        yield Inexact(
+            "weight_format",
+            run.weight_format,
+            "AWQ's training path is read in AutoAWQ's and GPTQModel's source and not traced",
+            "AWQ 训练路径依据 AutoAWQ / GPTQModel 源码，未经跟踪验证",
+        )
+    if (run.optimizer or "").startswith(("adamw-4bit", "adamw-torchao")):
+        yield Inexact(
+            "optimizer",
+            run.optimizer,
+            "torchao's step runs compiled: its temporaries are counted as none",
+            "torchao 的更新在编译后运行：临时张量按零计算",
+        )
+    if run.gradient_checkpointing == "selective-attention":
+        yield Inexact(
+            "gradient_checkpointing",
+            run.gradient_checkpointing,
+            "Megatron's core-attention recompute, around the attention of transformers' code",
+            "Megatron 的 core-attention 重算，套用在 transformers 的注意力代码上",
+        )
