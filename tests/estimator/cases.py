@@ -6,6 +6,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
+from estimator.errors import EstimatorError
 from estimator.estimate import estimate
 from estimator.schema import Run
 
@@ -37,13 +40,22 @@ def outcome(case: dict[str, Any]) -> Outcome:
     return Outcome(case, got, got / case["measured"]["bytes"] - 1)
 
 
+def answered(name: str) -> tuple[list[Outcome], list[str]]:
+    """The outcomes of a case file, and the cases that are refused."""
+    outcomes, refused = [], []
+    for case in cases(name):
+        try:
+            outcomes.append(outcome(case))
+        except (EstimatorError, ValidationError):
+            refused.append(str(case["arch"]))
+    return outcomes, refused
+
+
 def report(outcomes: list[Outcome]) -> str:
     """Figures and the worst five, for people."""
     errors = sorted(abs(outcome.error) for outcome in outcomes)
-    lines = [
-        f"{len(errors)} cases: median {median(errors):.4%}, 90th percentile {errors[int(0.9 * (len(errors) - 1))]:.4%}, "
-        f"worst {errors[-1]:.3%}"
-    ]
+    ninth = errors[int(0.9 * (len(errors) - 1))]
+    lines = [f"{len(errors)} cases: median {median(errors):.4%}, 90th percentile {ninth:.4%}, worst {errors[-1]:.3%}"]
     for outcome in sorted(outcomes, key=lambda outcome: -abs(outcome.error))[:5]:
         case = outcome.case
         lines.append(f"{outcome.error:+.3%} {case['id']} {case.get('arch', '')} {json.dumps(case['run'])[:200]}")

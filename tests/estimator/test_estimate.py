@@ -93,7 +93,8 @@ def test_an_assumed_loss_comes_with_what_the_other_would_need() -> None:
     found = answer(model="qwen2.5-0.5b", method="lora", micro_batch=8)
     assert found.per_gpu is not None
     plain = next(other for other in found.alternatives if other.change == {"loss": "standard"})
-    assert plain.allocated_peak == allocated({"model": "qwen2.5-0.5b", "method": "lora", "micro_batch": 8, "loss": "standard"})
+    asked = {"model": "qwen2.5-0.5b", "method": "lora", "micro_batch": 8, "loss": "standard"}
+    assert plain.allocated_peak == allocated(asked)
 
 
 def test_accumulation_adds_one_copy_of_the_gradients() -> None:
