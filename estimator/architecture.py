@@ -149,7 +149,7 @@ class Architecture:
     ``layer_types`` and ``mlp_types`` have one word a layer. ``norm_names`` pairs the place of each norm of a layer
     (pre_attention, post_attention, pre_mlp, post_mlp) with its module name; a parallel block has only the first.
     ``head_kind`` is what sits on the last layer: lm (a language-model head), mlm (BERT's transform and bias),
-    pooler, or none. ``approximate`` says why a count is not exact, None when it is.
+    pooler, or none. ``approximate`` (and ``approximate_zh``) says why a count is not exact, None when it is.
     """
 
     model_type: str
@@ -207,6 +207,7 @@ class Architecture:
     value_head_dim: int | None = None
     vision: "Vision | None" = None
     approximate: str | None = None
+    approximate_zh: str | None = None
 
     def __hash__(self) -> int:
         """Few fields tell architectures apart; equality still compares all."""

@@ -24,8 +24,7 @@ def estimate(run: Run) -> Estimate:
     """The estimate of one run. Raises ``EstimatorError`` with one sentence when the run cannot be estimated."""
     gpu = card_of(run)
     model = find_model(run.model)
-    if model.weight_format and not run.weight_format:
-        run = run.model_copy(update={"weight_format": model.weight_format})
+    run = with_format(run, model)
     complete, assumptions = filled(run, facts_of(model, gpu, run))
     check_scope(complete, model)
     setting = setting_of(complete, model.architecture)
@@ -42,6 +41,17 @@ def estimate(run: Run) -> Estimate:
         result.fit = card.fit(per_gpu.device_peak, usable)
         result.max = largest_that_fit(setting, most_live(setting, sizes, usable))
     return result
+
+
+def with_format(run: Run, model: ModelMatch) -> Run:
+    """The run with its weight format, or the upload's, as the catalogue names it; a plain type is the precision."""
+    given = run.weight_format or model.weight_format
+    if not given:
+        return run
+    found = weight_format(given)
+    if found.scheme == "plain":
+        return run.model_copy(update={"weight_format": None, "precision": run.precision or found.name})
+    return run if found.name == run.weight_format else run.model_copy(update={"weight_format": found.name})
 
 
 def measured(setting: Setting, gpu: GpuMatch | None, usable: int | None) -> tuple[int, Range, Verdict | None]:

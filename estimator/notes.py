@@ -4,7 +4,7 @@ from estimator.catalogue import GpuMatch, ModelMatch
 from estimator.inexact import inexact_modes
 from estimator.schema import Assumption, Run
 from estimator.setting import Setting
-from estimator.step.families import APPROXIMATE
+from estimator.step.families import approximation
 
 
 COPIES = (
@@ -22,7 +22,7 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
     notes = []
     if model.note:
         notes.append(_note("model", model.id, model.note, model.note_zh))
-    reason = APPROXIMATE.get(setting.arch.model_type)
+    reason = approximation(setting.arch.model_type)
     if reason:
         notes.append(_note("model", setting.arch.model_type, f"approximation: {reason}", f"近似：{reason}"))
     if gpu is not None and gpu.note:

@@ -9,7 +9,10 @@ from estimator.schema import Block
 from estimator.step.program import Dimensions, Program, Walk
 from estimator.step.regime import Regime
 from estimator.trainables import Trainable
-from estimator.weights import Weights
+from estimator.weights import Part, Weights, stored_as, stored_as_zh
+
+SMALL_BUFFER = 1 << 20
+"""Buffers below this many bytes are left out of the summary of the weights."""
 
 Entry = tuple[str, int, int, int]
 """Scope, kind, how many, bytes."""
@@ -78,11 +81,17 @@ def _sentence(item: str, total: int, entries: list[Entry], program: Program, at:
 def _activations(total: int, at: Situation) -> tuple[str, str]:
     layers, regime = at.arch.layers, at.regime
     if regime.engine == "llama.cpp":
-        return f"compute buffer for a micro-batch of {regime.ubatch} tokens", f"{regime.ubatch} 个 token 微批的计算缓冲区"
+        return (
+            f"compute buffer for a micro-batch of {regime.ubatch} tokens",
+            f"{regime.ubatch} 个 token 微批的计算缓冲区",
+        )
     if not regime.training:
         return f"one layer at work on {at.tokens:,} tokens", f"一层处理 {at.tokens:,} 个 token 时的张量"
     each = round(total / max(layers * at.tokens, 1))
-    figures, figures_zh = f"{layers} layers x {at.tokens:,} tokens x {each:,} B", f"{layers} 层 x {at.tokens:,} 个 token x {each:,} 字节"
+    figures, figures_zh = (
+        f"{layers} layers x {at.tokens:,} tokens x {each:,} B",
+        f"{layers} 层 x {at.tokens:,} 个 token x {each:,} 字节",
+    )
     if regime.checkpointing == "none":
         return f"{figures} kept for the backward", f"{figures_zh}，为反向保留"
     return f"{figures}: the layers' inputs (checkpointing)", f"{figures_zh}：各层输入（梯度检查点）"
@@ -118,10 +127,34 @@ def weights_block(item: str, held: Weights) -> Block:
     """The base weights, or the adapter, with their shares."""
     shares = [part for part in held.parts if part.item == item]
     total = sum(part.bytes for part in shares)
-    why = "; ".join(f"{part.label_en}: {part.why}" for part in shares)
-    why_zh = "；".join(f"{part.label_zh}：{part.why}" for part in shares)
-    parts = [block(item, part.bytes, f"{part.label_en}: {part.why}", f"{part.label_zh}：{part.why}") for part in shares]
-    return block(item, total, why, why_zh, parts if len(parts) > 1 else None)
+    parts = [
+        block(item, part.bytes, f"{part.label_en}: {part.why}", f"{part.label_zh}：{part.why_zh}") for part in shares
+    ]
+    return block(item, total, *_weights_line(shares), parts if len(parts) > 1 else None)
+
+
+def _weights_line(shares: list[Part]) -> tuple[str, str]:
+    """One product where every parameter has the same size, else how the shares are stored; small buffers left out."""
+    told = [part for part in shares if part.elements or part.bytes >= SMALL_BUFFER]
+    kinds = {kind for part in told for kind, _ in part.elements}
+    if len(kinds) == 1 and all(part.elements for part in told) and (size := kinds.pop()).endswith(" B"):
+        count = sum(number for part in told for _, number in part.elements)
+        each = size.removesuffix(" B")
+        return f"{count:,} parameters x {each} B", f"{count:,} 个参数 x {each} 字节"
+    pairs = [_share(part) for part in told]
+    return ", ".join(english for english, _ in pairs), "，".join(chinese for _, chinese in pairs)
+
+
+def _share(part: Part) -> tuple[str, str]:
+    """A share in few figures: its type, or the average where it mixes types."""
+    if len(part.elements) == 1:
+        kind, count = part.elements[0]
+        return f"{part.label_en} {stored_as(kind, count)}", f"{part.label_zh} {stored_as_zh(kind, count)}"
+    count = sum(number for _, number in part.elements)
+    if not count:
+        return f"{part.label_en} {part.bytes:,} B", f"{part.label_zh} {part.bytes:,} 字节"
+    average = f"{count:,} x {part.bytes * 8 / count:.3g} bit"
+    return f"{part.label_en} {average}", f"{part.label_zh} {average}"
 
 
 def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tuple[str, str]:

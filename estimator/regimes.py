@@ -1,5 +1,6 @@
 """From a filled run to the regime of its step."""
 
+from estimator.adapter_targets import moved
 from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
 from estimator.inexact import inexact_modes
@@ -30,7 +31,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         autocast=autocast,
         trainable=trainable(run),
         trainable_layers=trainable_layers(run),
-        adapter=_adapter(run) if adapted(run) else None,
+        adapter=_adapter(run, arch) if adapted(run) else None,
         quantised=run.weight_format if adapted(run) else None,
         kbit=bool(run.kbit_prepare) and casts_to_full(run.weight_format or ""),
         attention=run.attention or "sdpa",
@@ -102,7 +103,7 @@ def itemsize(precision: str | None) -> int:
     except KeyError:
         raise EstimatorError(
             f"precision {precision} is not estimated on one card yet; use one of {', '.join(ITEMSIZES)}",
-            f"单卡暂不支持精度 {precision}；可用：{', '.join(ITEMSIZES)}",
+            f"单卡暂不支持精度 {precision}；可用：{'、'.join(ITEMSIZES)}",
             "precision",
         ) from None
 
@@ -112,16 +113,18 @@ def adapted(run: Run) -> bool:
     return run.method in ("lora", "dora", "qlora")
 
 
-def _adapter(run: Run) -> AdapterRegime:
+def _adapter(run: Run, arch: Architecture) -> AdapterRegime:
     adapter = run.adapter
     assert adapter is not None
-    targets = adapter.targets or "all-linear"
+    given = adapter.targets or "all-linear"
+    targets = given if isinstance(given, str) else tuple(given)
     return AdapterRegime(
         rank=adapter.rank or 16,
-        targets=targets if isinstance(targets, str) else tuple(targets),
+        targets=targets,
         itemsize=ADAPTER_SIZES[adapter.dtype or "fp32"],
         dropout=adapter.dropout or 0.0,
         dora=run.method == "dora",
+        moved=moved(arch, targets, run.framework),
     )
 
 

@@ -5,10 +5,11 @@ from math import prod
 from typing import NamedTuple
 
 from estimator.architecture import Inventory, Weight
-from estimator.step.adapters import targeted
+from estimator.step.adapters import carries
+from estimator.step.expert_adapters import rank_of
 from estimator.step.model import itemsize_of
 from estimator.step.program import rounded
-from estimator.step.regime import Regime
+from estimator.step.regime import AdapterRegime, Regime
 
 
 class Trainable(NamedTuple):
@@ -77,7 +78,11 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
         return [Trainable(weight.shape, itemsize_of(weight, regime), 1, hidden, False, weight.name)]
     adapter = regime.adapter
     name = weight.name.removesuffix(".weight")
-    if adapter is None or weight.role != "linear" or weight.part == "router" or not targeted(adapter.targets, name):
+    if adapter is None:
+        return []
+    if weight.part == "router" or weight.role == "expert":
+        return _moved(weight, adapter)
+    if weight.role != "linear" or not carries(adapter, name):
         return []
     outputs, inputs = weight.shape
     shapes: dict[str, tuple[int, ...]] = {"lora_A": (adapter.rank, inputs), "lora_B": (outputs, adapter.rank)}
@@ -86,6 +91,17 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
     return [
         Trainable(shape, adapter.itemsize, 1, len(shape) > 1, True, f"{name}.{part}") for part, shape in shapes.items()
     ]
+
+
+def _moved(weight: Weight, adapter: AdapterRegime) -> list[Trainable]:
+    """What peft puts on a router's matrix or on the experts' stacked tensors."""
+    rank = rank_of(weight.part, adapter.moved, adapter.rank)
+    if not rank or weight.name.endswith("bias"):
+        return []
+    *experts, outputs, inputs = weight.shape
+    rank *= prod(experts)
+    shapes = {"lora_A": (rank, inputs), "lora_B": (outputs, rank)}
+    return [Trainable(shape, adapter.itemsize, 1, True, True, f"{weight.name}.{part}") for part, shape in shapes.items()]
 
 
 def bytes_of(tensors: list[Trainable]) -> int:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from estimator.architecture import Architecture, Inventory, Weight
 from estimator.buffers import buffers
-from estimator.gguf import is_gguf, stored
+from estimator.catalogue.formats import WeightFormat, weight_format
+from estimator.catalogue.gguf import stored_tensors
 from estimator.step.program import rounded
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF
 from estimator.trainables import Trainable, trainables
-from estimator.weight_formats import Format, weight_format
 
 FP32_ROUTER = frozenset(
     [
@@ -41,17 +41,25 @@ FP32_ROUTER = frozenset(
 """Model types whose router stays in fp32 (``_keep_in_fp32_modules_strict`` names ``gate.weight``)."""
 
 
-FOUR_BIT = ("nf4", "nf4-dq", "fp4")
-"""Formats whose linears cast their bias to the compute type when first used (bitsandbytes ``Linear4bit``)."""
+FOUR_BIT = "bitsandbytes-4bit"
+"""The scheme whose linears cast their bias to the compute type when first used (bitsandbytes ``Linear4bit``)."""
+
+ALIGNMENT = 128
+"""llama.cpp's tensors start at multiples of this in their one buffer."""
 
 
 class Part(NamedTuple):
-    """A share of the weights, named in both languages, with its reason. ``item`` as in the contract."""
+    """A share of the weights, named in both languages, with its reason. ``item`` as in the contract.
+
+    ``elements`` are the parameters by how each is stored: ``2 B`` or the name of a packed type.
+    """
 
     label_en: str
     label_zh: str
     bytes: int
     why: str
+    why_zh: str
+    elements: tuple[tuple[str, int], ...] = ()
     item: str = "weights"
 
 
@@ -63,6 +71,7 @@ LABELS = {
     "buffers": ("buffers", "缓冲区"),
     "adapter": ("adapter", "适配器"),
 }
+BUFFERS = ("position tables and masks", "位置表与掩码")
 GROUP_OF = {"linear": "linears", "conv": "linears", "expert": "experts", "embedding": "embeddings"}
 
 
@@ -89,8 +98,8 @@ class Weights:
 def weights(arch: Architecture, inventory: Inventory, regime: Regime) -> Weights:
     """The weights of a model as loaded (and adapted) for ``regime``."""
     tally = _Tally(arch, regime)
-    if regime.quantised and is_gguf(regime.quantised):
-        tally.gguf(inventory, regime.quantised)
+    if tally.format is not None and tally.format.scheme == "gguf":
+        tally.gguf(inventory, tally.format.name)
     else:
         for weight, times in _all(inventory):
             tally.base(weight, times)
@@ -116,16 +125,15 @@ class _Tally:
     def __init__(self, arch: Architecture, regime: Regime) -> None:
         self.arch = arch
         self.regime = regime
-        name = regime.quantised
-        self.format = weight_format(name) if name and not is_gguf(name) else None
+        self.format = _format(regime.quantised)
         self.size: Counter[str] = Counter()
         self.elements: Counter[tuple[str, str]] = Counter()
 
     def base(self, weight: Weight, times: int) -> None:
         """A tensor of the base model, packed when the format packs it."""
         group = "embeddings" if weight.part == "head" else GROUP_OF.get(weight.role, "norms")
-        if self.format is not None and packs(self.format, weight):
-            size = sum(map(rounded, packed(self.format, weight)))
+        if self.format is not None and self.format.covers(weight, self.arch.experts is not None):
+            size = sum(map(rounded, self.format.blocks(weight.shape, weight.part == "head")))
             self._count(group, self.format.name, weight.numel, size, times)
         else:
             itemsize = self.itemsize(weight)
@@ -135,7 +143,7 @@ class _Tally:
         """Bytes per element of a tensor that stays unpacked."""
         if weight.role == "buffer" or (weight.part == "router" and self.arch.model_type in FP32_ROUTER):
             return FULL
-        if weight.role == "bias" and self.regime.quantised in FOUR_BIT:
+        if weight.role == "bias" and self.format is not None and self.format.scheme == FOUR_BIT:
             return HALF
         if self.regime.kbit:
             return FULL
@@ -143,9 +151,12 @@ class _Tally:
 
     def gguf(self, inventory: Inventory, name: str) -> None:
         """A GGUF file's tensors as far as they lie on the card."""
-        for tensor in stored(self.arch, inventory, name):
+        for tensor in stored_tensors(self.arch, inventory, name):
             if tensor.on_card:
-                self._count(tensor.group, tensor.type, tensor.numel, tensor.bytes, 1)
+                weight = tensor.weight
+                group = "embeddings" if weight.part in ("embedding", "head") else GROUP_OF.get(weight.role, "norms")
+                kind = f"{FULL} B" if tensor.type == "F32" else tensor.type
+                self._count(group, kind, weight.numel, -(-tensor.bytes // ALIGNMENT) * ALIGNMENT, tensor.times)
 
     def adapter(self, tensors: Iterable[Trainable]) -> None:
         """The adapter's matrices (and DoRA's magnitudes)."""
@@ -170,34 +181,34 @@ class _Tally:
 
     def _part(self, group: str) -> Part:
         english, chinese = LABELS[group]
-        counted = ((kind, count) for (name, kind), count in self.elements.items() if name == group and count)
-        why = " + ".join(self._why(kind, count) for kind, count in counted) or "rotary tables and the like"
-        return Part(english, chinese, self.size[group], why, "adapter" if group == "adapter" else "weights")
+        counted = tuple((kind, count) for (name, kind), count in self.elements.items() if name == group and count)
+        why = " + ".join(self._why(kind, count) for kind, count in counted) or BUFFERS[0]
+        why_zh = " + ".join(self._why_zh(kind, count) for kind, count in counted) or BUFFERS[1]
+        item = "adapter" if group == "adapter" else "weights"
+        return Part(english, chinese, self.size[group], why, why_zh, counted, item)
 
     def _why(self, kind: str, count: int) -> str:
-        if self.format is not None and kind == self.format.name:
-            return f"{count:,} parameters in {kind}: {self.format.why}"
-        return f"{count:,} parameters x {kind}" if kind.endswith(" B") else f"{count:,} parameters in {kind}"
+        figures = self.format.figures if self.format is not None and kind == self.format.name else ""
+        return stored_as(kind, count) + (f": {figures}" if figures else "")
+
+    def _why_zh(self, kind: str, count: int) -> str:
+        figures = self.format.figures_zh if self.format is not None and kind == self.format.name else ""
+        return stored_as_zh(kind, count, figures)
 
 
-def packs(found: Format, weight: Weight) -> bool:
-    """Whether the format packs this tensor: linears (the head only where the format says so), experts, routers."""
-    if not weight.name.endswith(".weight") and weight.role != "expert":
-        return False
-    if weight.role == "expert":
-        return found.experts and len(weight.shape) > 1
-    if weight.role != "linear" or len(weight.shape) != 2:
-        return False
-    if weight.part == "router":
-        return found.router
-    return weight.part != "head" or found.head_bits is not None
+def _format(name: str | None) -> WeightFormat | None:
+    """The packed format of this name, None for plain types."""
+    found = weight_format(name) if name else None
+    return None if found is None or found.scheme == "plain" else found
 
 
-def packed(found: Format, weight: Weight) -> Iterable[int]:
-    """The blocks of a tensor under a format; each expert's matrix is a tensor of its own."""
-    if found.head_bits is not None and weight.part == "head":
-        return (int(weight.numel * found.head_bits / 8),)
-    if weight.role == "expert" and len(weight.shape) == 3:
-        experts, out, inner = weight.shape
-        return tuple(experts * block for block in found.blocks(out, inner))
-    return found.blocks(weight.shape[0], weight.numel // weight.shape[0])
+def stored_as(kind: str, count: int) -> str:
+    """How many parameters are stored in which type, in figures."""
+    return f"{count:,} x {kind}" if kind.endswith(" B") else f"{count:,} in {kind}"
+
+
+def stored_as_zh(kind: str, count: int, figures: str = "") -> str:
+    """The same for a Chinese sentence."""
+    if kind.endswith(" B"):
+        return f"{count:,} x {kind.removesuffix(' B')} 字节"
+    return f"{count:,}（{kind}：{figures}）" if figures else f"{count:,}（{kind}）"

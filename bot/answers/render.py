@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
 from bot.answer import Answer
 from bot.answers.describe import Describer, problem_in
@@ -12,6 +12,14 @@ from bot.answers.quote import quoted
 from bot.texts import name_of, say, texts
 
 MOST_QUOTED = 60
+
+
+def _compiled_templates() -> BytecodeCache | None:
+    """Compiled templates of earlier starts, in a folder of the user's own; none where there cannot be one."""
+    try:
+        return FileSystemBytecodeCache()
+    except (OSError, RuntimeError):
+        return None
 
 
 @cache
@@ -25,6 +33,7 @@ def environment(lang: str) -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
         auto_reload=False,
+        bytecode_cache=_compiled_templates(),
     )
     found.filters.update(quote=quoted, wrap=wrapped)
     found.globals.update(table=table, name=lambda section, key: name_of(lang, section, key))

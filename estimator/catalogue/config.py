@@ -22,12 +22,14 @@ def read(config: Row) -> Architecture:
     if not isinstance(config, dict):
         raise missing("?", "model_type")
     text, model_type = text_part(config)
-    family, note = families.family(model_type), None
+    family, note, note_zh = families.family(model_type), None, None
     reader = ConfigReader(text, model_type, nested=text is not config)
     if family is None:
-        family, note = _stand_in(reader), f"model_type {model_type[:60]!r} is not described here: counted like a Llama"
+        family = _stand_in(reader)
+        note = f"model_type {model_type[:60]!r} is not described here: counted like a Llama"
+        note_zh = f"尚未收录 model_type {model_type[:60]!r}：按 Llama 计数"
     try:
-        return replace(_architecture(reader, family), approximate=note)
+        return replace(_architecture(reader, family), approximate=note, approximate_zh=note_zh)
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         if isinstance(error, EstimatorError):
             raise
@@ -69,7 +71,7 @@ def unknown_type(model_type: str) -> EstimatorError:
     near = families.nearest_types(model_type)
     return EstimatorError(
         f"model_type {model_type[:60]!r} is not known here; the nearest known ones are {', '.join(near)}",
-        f"尚不支持 model_type {model_type[:60]!r};最接近的已知类型:{'、'.join(near)}",
+        f"尚不支持 model_type {model_type[:60]!r}；最接近的已知类型：{'、'.join(near)}",
         field="model",
     )
 
@@ -78,7 +80,7 @@ def malformed(model_type: str) -> EstimatorError:
     """The refusal for a config whose values are of the wrong kind."""
     return EstimatorError(
         f"the config of model_type {model_type[:60]!r} has a value of the wrong kind; paste its own config.json",
-        f"model_type {model_type[:60]!r} 的配置中有类型错误的值;请粘贴模型自带的 config.json",
+        f"model_type {model_type[:60]!r} 的配置中有类型错误的值；请粘贴模型自带的 config.json",
         field="model",
     )
 

@@ -90,7 +90,7 @@ def missing(model_type: str, key: str) -> EstimatorError:
     spelled = " / ".join(f'"{name}"' for name in families.spellings().get(key, (key,))[:3])
     return EstimatorError(
         f"the config of model_type {model_type!r} lacks {spelled}; paste the model's whole config.json",
-        f"model_type {model_type!r} 的配置缺少 {spelled};请粘贴完整的 config.json",
+        f"model_type {model_type!r} 的配置缺少 {spelled}；请粘贴完整的 config.json",
         field="model",
     )
 
@@ -100,6 +100,6 @@ def wrong(key: str, value: Any, wanted: str) -> EstimatorError:
     shown = repr(value)[:40]
     return EstimatorError(
         f'config key "{key}" is {shown}, which is not {wanted} in the range of real models',
-        f'配置项 "{key}" 的值 {shown} 不是合理范围内的数值',
+        f"配置项“{key}”的值 {shown} 不是合理范围内的数值",
         field="model",
     )

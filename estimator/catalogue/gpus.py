@@ -66,7 +66,7 @@ def _size_class(nominal: float) -> GpuMatch:
     if not 0.5 <= nominal <= 1024:
         raise _problem(
             f"no card has {nominal:g} GB of memory; give a size between 1 and 1024 GB, or the card's name",
-            f"没有 {nominal:g} GB 显存的显卡;请给出 1 到 1024 GB 之间的大小或显卡型号",
+            f"没有 {nominal:g} GB 显存的显卡；请给出 1 到 1024 GB 之间的大小或显卡型号",
         )
     low, high = _class_memory(nominal)
     return GpuMatch(
@@ -83,7 +83,7 @@ def _size_class(nominal: float) -> GpuMatch:
         flash_attn2=True,
         flash_attn3=False,
         note=f"cards sold as {nominal:g} GB really have {low:.2f} GiB or more; taken as Ampere or newer (bf16)",
-        note_zh=f"{nominal:g} GB 显卡实际约有 {low:.2f} GiB 以上;按支持 bf16 的显卡(Ampere 及以后)计算",
+        note_zh=f"{nominal:g} GB 显卡实际约有 {low:.2f} GiB 以上；按支持 bf16 的显卡（Ampere 及以后）计算",
     )
 
 
@@ -182,7 +182,7 @@ def _described(card: Card, options: tuple[Card, ...]) -> GpuMatch:
         match,
         candidates=tuple(dict.fromkeys(option.name for option in options)) if len(options) > 1 else (),
         note="; ".join(english for english, _chinese in said),
-        note_zh=";".join(chinese for _english, chinese in said),
+        note_zh="；".join(chinese for _english, chinese in said),
     )
 
 
@@ -199,7 +199,7 @@ def _noted(match: GpuMatch, note: str, note_zh: str) -> GpuMatch:
     return replace(
         match,
         note="; ".join(filter(None, (note, match.note))),
-        note_zh=";".join(filter(None, (note_zh, match.note_zh))),
+        note_zh="；".join(filter(None, (note_zh, match.note_zh))),
     )
 
 
@@ -210,7 +210,7 @@ def _other_size(match: GpuMatch, memory: int) -> GpuMatch:
     return _noted(
         sized,
         f"{match.name} is not known with {memory} GB; took the memory as stated",
-        f"未收录 {memory} GB 的 {match.name},显存按所写计算",
+        f"未收录 {memory} GB 的 {match.name}，显存按所写计算",
     )
 
 
@@ -220,10 +220,10 @@ def _slice(card: Card, profile: str, wanted: Asked) -> GpuMatch:
     sized = [row for row in options if wanted.memory in (None, int(row["nominal_gb"]))]
     row = next((row for row in sized if row["slice"] == profile), None)
     if row is None:
-        known = ", ".join(dict.fromkeys(row["slice"] for row in options)) or "none"
+        names = list(dict.fromkeys(row["slice"] for row in options))
         raise _problem(
-            f"{card.name} has no MIG slice {profile}; known slices: {known}",
-            f"{card.name} 没有 MIG 切片 {profile};已知切片:{known}",
+            f"{card.name} has no MIG slice {profile}; known slices: {', '.join(names) or 'none'}",
+            f"{card.name} 没有 MIG 切片 {profile}；已知切片：{'、'.join(names) or '无'}",
         )
     usable = round(float(row["gib"]) * GIB)
     return replace(
@@ -234,7 +234,7 @@ def _slice(card: Card, profile: str, wanted: Asked) -> GpuMatch:
         nominal_gb=float(profile.split(".")[1].removesuffix("gb")),
         kind="mig",
         note=f"a MIG slice: {float(row['gib']):g} GiB of the card, no NVLink between slices",
-        note_zh=f"MIG 切片:{float(row['gib']):g} GiB,切片之间没有 NVLink",
+        note_zh=f"MIG 切片：{float(row['gib']):g} GiB，切片之间没有 NVLink",
     )
 
 
@@ -243,7 +243,7 @@ def _unified(card: Card, wanted: Asked) -> GpuMatch:
         sold = ", ".join(str(size) for size in card.nominal)
         raise _problem(
             f"say how much memory the {card.name} has ({sold} GB …), such as '{card.name} {card.nominal[-1]}GB'",
-            f"请注明 {card.name} 的内存大小(如 {card.nominal[-1]}GB)",
+            f"请注明 {card.name} 的内存大小（如 {card.nominal[-1]}GB）",
         )
     usable = round(wanted.memory * UNIFIED_SHARE * GIB)
     return GpuMatch(
@@ -261,7 +261,7 @@ def _unified(card: Card, wanted: Asked) -> GpuMatch:
         flash_attn3=False,
         note="Apple: memory is shared with the system, of which Metal uses about 75 %; CUDA-only parts "
         "(bitsandbytes, FlashAttention, fused optimizers) are missing, so read training figures as a guide",
-        note_zh="Apple:与系统共用内存,Metal 约可用 75 %;没有 CUDA 专用部件(bitsandbytes、FlashAttention 等),"
+        note_zh="Apple：与系统共用内存，Metal 约可用 75 %；没有 CUDA 专用部件（bitsandbytes、FlashAttention 等），"
         "训练数字仅供参考",
     )
 
@@ -270,16 +270,16 @@ def _not_computed(card: Card) -> EstimatorError:
     return _problem(
         f"{card.name} ({card.vendor}) is not computed here: its real memory and allocator are not known; "
         "name a CUDA, ROCm, Apple or Ascend card, or give a size",
-        f"暂不支持 {card.name}({card.vendor}):其实际可用显存与分配器未知;"
-        "请给出 CUDA、ROCm、Apple 或昇腾设备,或直接给出显存大小",
+        f"暂不支持 {card.name}（{card.vendor}）：其实际可用显存与分配器未知；"
+        "请给出 CUDA、ROCm、Apple 或昇腾设备，或直接给出显存大小",
     )
 
 
 def _unknown(text: str, wanted: Asked) -> EstimatorError:
-    near = ", ".join(_nearest(wanted))
+    near = _nearest(wanted)
     return _problem(
-        f"no GPU is known as {_shown(text)}; the nearest are {near}; or give its memory, such as 8GB",
-        f"没有名为 {_shown(text)} 的显卡;最接近的有 {near};也可直接给出显存,如 8GB",
+        f"no GPU is known as {_shown(text)}; the nearest are {', '.join(near)}; or give its memory, such as 8GB",
+        f"没有名为 {_shown(text)} 的显卡；最接近的有 {'、'.join(near)}；也可直接给出显存，如 8GB",
     )
 
 

@@ -69,7 +69,7 @@ def _match(reading: Reading, upload: Upload) -> ModelMatch:
     notes_zh = [reading.note_zh] if reading.note_zh else []
     if upload.weight_format:
         notes.append(f"quantised upload: {upload.weight_format} ({upload.why})")
-        notes_zh.append(f"量化版本:{upload.weight_format}")
+        notes_zh.append(f"量化版本：{upload.weight_format}")
     return ModelMatch(
         id=row.id,
         architecture=arch,
@@ -79,7 +79,7 @@ def _match(reading: Reading, upload: Upload) -> ModelMatch:
         candidates=reading.candidates,
         did_you_mean=reading.did_you_mean,
         note="; ".join(notes),
-        note_zh=";".join(notes_zh),
+        note_zh="；".join(notes_zh),
         confidence=row.confidence,
         params_check=row.params_check,
         default_dtype=row.default_dtype,
@@ -111,6 +111,7 @@ def _from_config(given: dict[str, Any]) -> ModelMatch:
         how="config",
         weight_format=formats.stated_format(given),
         note=arch.approximate or "",
+        note_zh=arch.approximate_zh or "",
         confidence="C" if arch.approximate else "B",
         params_check="counted from the config",
         default_dtype=arch.default_dtype,

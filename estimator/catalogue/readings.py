@@ -54,7 +54,7 @@ def _known(key: str, known: aliases.Known, how: How) -> Reading:
         candidates=candidates,
         note=f'"{key}" names several models; took {known.id} ({known.reason})'
         + (f"; others: {listed}" if others else ""),
-        note_zh=f"“{key}”对应多个模型,取 {known.id}" + (f";其他:{'、'.join(others[:5])}" if others else ""),
+        note_zh=f"“{key}”对应多个模型，取 {known.id}" + (f"；其他：{'、'.join(others[:5])}" if others else ""),
     )
 
 
@@ -76,7 +76,7 @@ def _bare_size(key: str) -> Reading:
         "bare size",
         candidates=(known.id, *known.candidates),
         note=f'{known.id} ({total / 1e9:.3g} B parameters) stands in for "{key}"',
-        note_zh=f"以 {known.id}(参数 {total / 1e9:.3g} B)代表“{key}”",
+        note_zh=f"以 {known.id}（参数 {total / 1e9:.3g} B）代表“{key}”",
     )
 
 
@@ -156,7 +156,7 @@ def begins_with(key: str) -> Reading | None:
             "fuzzy",
             did_you_mean=(known.id,),
             note=f'"{name}" is not in the catalogue; counted as {known.id}, whose name it begins with',
-            note_zh=f"目录中没有“{name}”,按名称开头对应的 {known.id} 计算",
+            note_zh=f"目录中没有“{name}”，按名称开头对应的 {known.id} 计算",
         )
     return None
 
@@ -179,7 +179,7 @@ def similar(key: str) -> Reading | None:
             "fuzzy",
             did_you_mean=(known.id,),
             note=f'"{key}" is not a known name; did you mean {known.id}? Counted as that',
-            note_zh=f"没有名为“{key}”的模型;您是指 {known.id} 吗?已按它计算",
+            note_zh=f"没有名为“{key}”的模型；您是指 {known.id} 吗？已按它计算",
         )
     return None
 

@@ -22,11 +22,11 @@ def shown(name: Any) -> str:
 def unknown_model(name: str, near: tuple[str, ...]) -> EstimatorError:
     """No model of that name; the nearest are listed."""
     hint = f"; the nearest are {', '.join(near)}" if near else ""
-    hint_zh = f",最接近的有 {'、'.join(near)}" if near else ""
+    hint_zh = f"，最接近的有 {'、'.join(near)}" if near else ""
     return EstimatorError(
         f"no model is known as {shown(name)}{hint}; check the spelling, give a size such as 7b, "
         "or paste its config.json",
-        f"没有名为 {shown(name)} 的模型{hint_zh};请检查拼写、给出规模(如 7b),或粘贴它的 config.json",
+        f"没有名为 {shown(name)} 的模型{hint_zh}；请检查拼写、给出规模（如 7b），或粘贴它的 config.json",
         field="model",
     )
 
@@ -36,7 +36,7 @@ def no_such_size(size: str, near: list[str]) -> EstimatorError:
     return EstimatorError(
         f"no model stands in for the size {shown(size)}; the nearest sizes are {', '.join(near)}, "
         "or name the model or paste its config.json",
-        f"没有可代表 {shown(size)} 的模型;最接近的规模有 {'、'.join(near)},也可给出模型名或粘贴 config.json",
+        f"没有可代表 {shown(size)} 的模型；最接近的规模有 {'、'.join(near)}，也可给出模型名或粘贴 config.json",
         field="model",
     )
 

@@ -121,22 +121,25 @@ def architecture(model_id: str) -> Architecture:
     extra = arch.extra
     if "unmodelled" in row.config:
         extra = (*extra, ("unmodelled", row.config["unmodelled"]))
-    return replace(arch, extra=extra, vision=_vision(row), approximate=_approximate(arch, row))
+    return replace(_approximate(arch, row), extra=extra, vision=_vision(row))
 
 
-def _approximate(arch: Architecture, row: ModelRow) -> str | None:
-    if row.config.get("unmodelled"):
-        count = row.config["unmodelled"]
-        return (
-            f"{count:,} parameters of {row.id} are in blocks that are not described here; they are counted as weights"
-        )
-    return arch.approximate
+def _approximate(arch: Architecture, row: ModelRow) -> Architecture:
+    count = row.config.get("unmodelled")
+    if not count:
+        return arch
+    return replace(
+        arch,
+        approximate=f"{count:,} parameters of {row.id} are in blocks that are not described here; "
+        "they are counted as weights",
+        approximate_zh=f"{row.id} 有 {count:,} 个参数所在的模块未收录，仅计入权重",
+    )
 
 
 def _incomplete(model_id: str) -> EstimatorError:
     return EstimatorError(
         f"{model_id} is known, but not the sizes of its layers; paste its config.json",
-        f"已知模型 {model_id},但缺少各层尺寸;请粘贴它的 config.json",
+        f"已知模型 {model_id}，但缺少各层尺寸；请粘贴它的 config.json",
         field="model",
     )
 

@@ -42,7 +42,10 @@ def with_tower(arch: Architecture, config: dict[str, Any]) -> Architecture:
         tokens_per_image=tokens,
     )
     note = None if known else f"image tower {tower or 'of unnamed type'} counted like a plain vision transformer"
-    return replace(arch, vision=vision, approximate=arch.approximate or note)
+    if arch.approximate or note is None:
+        return replace(arch, vision=vision)
+    note_zh = f"图像塔 {tower or '（未注明类型）'} 按普通视觉 Transformer 计数"
+    return replace(arch, vision=vision, approximate=note, approximate_zh=note_zh)
 
 
 def _size(stated: dict[str, Any], key: str, default: int) -> int:

@@ -33,6 +33,13 @@ def targeted(targets: str | tuple[str, ...], name: str) -> bool:
     return last in targets or name in targets
 
 
+def carries(adapter: AdapterRegime | None, name: str) -> bool:
+    """Whether the linear ``name`` carries an adapter that peft does not move to the experts."""
+    if adapter is None or name.rsplit(".", 1)[-1] in adapter.moved:
+        return False
+    return targeted(adapter.targets, name)
+
+
 def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
     """A target linear with its adapter; bitsandbytes' 4-bit bases clone their result and cast only without autocast."""
     adapter = layer.regime.adapter

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from estimator.step import ops, routing
 from estimator.step.activations import activation
+from estimator.step.expert_adapters import Stacks
 from estimator.step.model import Layer, Model
 from estimator.step.routers import Router, mixture
-from estimator.step.tape import Leaf, Tensor
+from estimator.step.tape import Tensor
 
 Gate = Callable[[Model, Tensor], Tensor]
 
@@ -28,29 +29,30 @@ def gated(model: Model, x: Tensor) -> Tensor:
 def experts(model: Model, layer: Layer, x: Tensor, weights: Tensor, indices: Tensor, gate: Gate = gated) -> Tensor:
     """The chosen experts of every token, weighted and summed."""
     count, total = indices.width, mixture(model).experts
+    stacks = Stacks(layer)
     ids, order = routing.order_by_expert(indices)
     chosen = routing.take(x, ops.integers(order, order.rows, order.width), x.width * count)
     weights = routing.take(weights, order, count)
     narrow, counts, offsets = routing.histogram(ids, total)
-    first = layer.weight(layer.name_of("experts.gate_up_proj") or layer.name_of("experts.up_proj"))
-    out = _product(layer, chosen, first, offsets, ids, first.width // total // x.width * count)
+    name = layer.name_of("experts.gate_up_proj") or layer.name_of("experts.up_proj")
+    width = layer.weight(name).width // total // x.width * count
+    out = _product(stacks, chosen, name, offsets, ids, width)
     out = gate(model, out)
-    second = layer.weight(layer.name_of("experts.down_proj"))
-    out = _product(layer, out, second, offsets, ids, x.width * count)
+    out = _product(stacks, out, layer.name_of("experts.down_proj"), offsets, ids, x.width * count)
     weighted = ops.mul(out, weights)
     weighted = routing.take(weighted, routing.inverse(order), weighted.width)
     summed = routing.sum_chosen(weighted, count)
-    del narrow, counts
+    del narrow, counts, stacks
     return ops.cast(summed, x.itemsize)
 
 
-def _product(layer: Layer, x: Tensor, weight: Leaf, offsets: Tensor, ids: Tensor, width: int) -> Tensor:
+def _product(stacks: Stacks, x: Tensor, name: str, offsets: Tensor, ids: Tensor, width: int) -> Tensor:
     """A grouped product, plus each pair's bias where the experts have biases."""
-    name = f"{weight.name}_bias"
-    if not layer.has(name):
-        return routing.grouped_mm(x, weight, offsets, width)
-    biases = routing.take(layer.weight(name), ids, width)
-    out = routing.grouped_mm(x, weight, offsets, width)
+    layer, bias = stacks.layer, f"{name}_bias"
+    if not layer.has(bias):
+        return routing.grouped_mm(x, stacks.weight(name), offsets, width)
+    biases = routing.take(layer.weight(bias), ids, width)
+    out = routing.grouped_mm(x, stacks.weight(name), offsets, width)
     return routing.add_in_place(out, biases)
 
 

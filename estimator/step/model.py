@@ -6,7 +6,7 @@ from typing import Any
 
 from estimator.architecture import Architecture, Inventory, LayerKind, Weight
 from estimator.step import fused, ops
-from estimator.step.adapters import adapted, targeted
+from estimator.step.adapters import adapted, carries
 from estimator.step.cache import Cache
 from estimator.step.quantised import quantised_linear
 from estimator.step.regime import Regime
@@ -70,8 +70,7 @@ class Layer:
     def linear(self, x: Tensor, name: str) -> Tensor:
         """``name`` applied to ``x``, with its adapter when it carries one."""
         shape = self.shapes[f"{name}.weight"].shape
-        adapter = self.regime.adapter
-        if adapter is not None and targeted(adapter.targets, name):
+        if carries(self.regime.adapter, name):
             return adapted(self, x, name, shape)
         return self.base_linear(x, name, shape)
 

@@ -7,13 +7,17 @@ from estimator.step.tape import FULL, HALF
 
 @dataclass(frozen=True, slots=True)
 class AdapterRegime:
-    """Low-rank adapters. ``targets`` is all-linear | attention | qv | qkv or module names; sizes in bytes."""
+    """Low-rank adapters. ``targets`` is all-linear | attention | qv | qkv or module names; sizes in bytes.
+
+    ``moved``: names of linears whose adapters peft puts on the experts' stacked tensors instead.
+    """
 
     rank: int
     targets: str | tuple[str, ...] = "all-linear"
     itemsize: int = FULL
     dropout: float = 0.0
     dora: bool = False
+    moved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ def _logits(model: Model, layer: Layer, x: Tensor) -> Tensor:
 
 
 def _logits_in_full(model: Model, layer: Layer, x: Tensor) -> Tensor:
-    weight = matrix(layer, FULL)
-    return linear(ops.cast(x, FULL), ops.cast(weight, FULL), None, mixture(model).experts)
+    wide, weight = ops.cast(x, FULL), ops.cast(matrix(layer, FULL), FULL)
+    return linear(wide, weight, None, mixture(model).experts)
 
 
 def softmax(model: Model, layer: Layer, x: Tensor) -> Routed:
@@ -109,7 +109,7 @@ def sigmoid_limited(model: Model, layer: Layer, x: Tensor) -> Routed:
     """DeepSeek-V3: sigmoid scores, a bias only for the choice, groups by their two best experts, scaled weights."""
     logits = _logits_in_full(model, layer, x)
     scores = ops.sigmoid(logits)
-    choice = ops.shift(scores)
+    choice = _widened(scores)
     groups = int(fact(model, "n_group", 8 if model.arch.model_type in EIGHT_GROUPS else 1))
     best, members = routing.topk(choice, 2 * groups)
     sums = routing.total(best, groups)

@@ -6,7 +6,7 @@ Sizes as PyTorch 2.13's derivatives allocate them; a row of ``k`` chosen experts
 from collections.abc import Sequence
 
 from estimator.step import ops
-from estimator.step.tape import BOOL, FULL, LONG, Rows, Tape, Tensor
+from estimator.step.tape import BOOL, FULL, LONG, Leaf, Rows, Tape, Tensor
 
 INTEGER = 4
 """Bytes of an int32."""
@@ -142,10 +142,11 @@ def grouped_mm(x: Tensor, weight: Tensor, offsets: Tensor, width: int) -> Tensor
     if not needed:
         return out
     left = ops.shape_of(x) if x.needs else None
-    right = (weight.width, weight.itemsize) if weight.needs else None
+    item = "gradients" if isinstance(weight, Leaf) else ""
+    right = (weight.width, weight.itemsize, item) if weight.needs else None
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
-        weights = tape.new("1", *right, "gradients") if right else None
+        weights = tape.new("1", *right) if right else None
         return tape.new(*left) if left else None, weights
 
     return tape.attach(out, (x, weight), kept, backward)

@@ -47,7 +47,7 @@ def answered(name: str) -> tuple[list[Outcome], list[str]]:
         try:
             outcomes.append(outcome(case))
         except (EstimatorError, ValidationError):
-            refused.append(str(case["arch"]))
+            refused.append(str(case.get("arch", case["id"])))
     return outcomes, refused
 
 

@@ -1,79 +1,14 @@
-import csv
-import re
-
 import pytest
 
-from estimator.architecture import Weight
-from estimator.catalogue import gguf
-from estimator.catalogue.formats import known_formats, model_bytes, weight_format
+from estimator.architecture import Weight, from_config
+from estimator.catalogue.formats import known_formats, weight_format
 from estimator.catalogue.rows import architecture
-from estimator.datafiles import read_text
 from estimator.errors import EstimatorError
+from estimator.inventory import inventory
+from estimator.step.regime import Regime
+from estimator.weights import weights
 
 SQUARE = (4096, 4096)
-MODELS = {
-    "8B": "meta-llama/Llama-3.1-8B",
-    "Qwen2.5-0.5B": "Qwen/Qwen2.5-0.5B",
-    "Llama-3.2-1B": "meta-llama/Llama-3.2-1B",
-    "Qwen3-32B": "Qwen/Qwen3-32B",
-    "Llama-3.1-70B": "meta-llama/Llama-3.1-70B",
-}
-QUANTS = list(csv.DictReader(read_text("quants.csv").splitlines()))
-
-
-def file_rows(basis: str) -> list[tuple[str, str, float]]:
-    """File type, model and bits of the rows of quants.csv with that basis."""
-    found = []
-    for row in QUANTS:
-        named = re.fullmatch(r"(\w+) \(file, (.+)\)", row["name"])
-        if named and named[2] in MODELS and row["basis"].startswith(basis):
-            found.append((named[1], named[2], float(row["bits_per_weight"])))
-    return found
-
-
-@pytest.mark.parametrize(("file_type", "model", "bits"), file_rows("measured"))
-def test_measured_files_are_met_to_four_decimals(file_type: str, model: str, bits: float) -> None:
-    assert round(gguf.bits_per_weight(architecture(MODELS[model]), file_type), 4) == bits
-
-
-@pytest.mark.parametrize(("file_type", "model", "bits"), file_rows("from the stated file size"))
-def test_files_of_a_stated_size_are_met_within_their_metadata(file_type: str, model: str, bits: float) -> None:
-    computed = gguf.bits_per_weight(architecture(MODELS[model]), file_type)
-    assert -0.006 < computed - bits < 0.001 or bits - computed < 0.011
-
-
-@pytest.mark.parametrize(("file_type", "model", "bits"), file_rows("computed"))
-def test_small_and_large_models_have_their_own_mix(file_type: str, model: str, bits: float) -> None:
-    # The rows leave out that biases are F32 and that a 70 B model's attn_v is raised.
-    assert gguf.bits_per_weight(architecture(MODELS[model]), file_type) == pytest.approx(bits, rel=0.0011)
-
-
-def test_block_sizes_agree_with_the_published_bits() -> None:
-    listed = {row["name"]: float(row["bits_per_weight"]) for row in QUANTS if row["scheme"] == "gguf tensor type"}
-    for name, block in gguf.blocks().items():
-        if name in listed:
-            assert block.bytes * 8 / block.weights == pytest.approx(listed[name], abs=1e-4)
-
-
-def test_rows_that_do_not_divide_into_blocks_fall_back() -> None:
-    assert gguf.fitting("Q4_K", 896) == "Q5_0"
-    assert gguf.fitting("Q6_K", 896) == "Q8_0"
-    assert gguf.fitting("IQ4_XS", 896) == "IQ4_NL"
-    assert gguf.fitting("Q4_K", 4096) == "Q4_K"
-    assert gguf.fitting("Q4_K", 7) == "F16"
-
-
-def test_vectors_and_routers_stay_f32() -> None:
-    arch = architecture("Qwen/Qwen3-30B-A3B")
-    kept = {stored.weight.part for stored in gguf.stored_tensors(arch, "Q4_K_M") if stored.type == "F32"}
-    assert {"router", "pre_attention", "q_norm"} <= kept
-    assert "experts.down_proj" not in kept
-
-
-def test_better_bits_go_to_the_ends_and_every_third_layer() -> None:
-    assert [layer for layer in range(32) if gguf.more_bits(layer, 32)] == [
-        0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31,
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -93,6 +28,11 @@ def test_better_bits_go_to_the_ends_and_every_third_layer() -> None:
         ("q4_k_m", "Q4_K_M"),
         ("Q4-K-M", "Q4_K_M"),
         ("IQ4_XS", "IQ4_XS"),
+        ("BF16", "BF16"),
+        ("bf16", "bf16"),
+        ("int-4bit-g32", "gptq-4bit-g32"),
+        ("gptq-4bit-g-1", "gptq-4bit-g-1"),
+        ("exl2-4.0bpw", "exl2-4bpw"),
         ("q8_0", "Q8_0"),
         ("exl2-4.65bpw", "exl2-4.65bpw"),
         ("3.5bpw", "exl2-3.5bpw"),
@@ -124,19 +64,55 @@ def test_double_quantisation_to_the_byte() -> None:
     assert weight_format("nf4-dq").tensor_bytes(SQUARE) == n // 2 + n // 64 + 4 * n // 16384 + 64 + 1028
 
 
+def test_a_whole_column_may_share_a_scale() -> None:
+    n = 4096 * 4096
+    assert weight_format("gptq-4bit-g-1").blocks(SQUARE) == (n // 2, 4096 // 2, 4096 * 2, 4096 * 4)
+
+
+def test_blocks_are_allocations_of_their_own() -> None:
+    assert weight_format("nf4").blocks((64, 64)) == (2048, 256, 64)
+    assert weight_format("gptq-4bit-g128").blocks((256, 256)) == (32768, 256, 1024, 1024)
+    assert weight_format("awq-4bit-g128").blocks((256, 256)) == (32768, 256, 1024)
+    assert weight_format("fp8").blocks((8, 256, 256)) == (8 * 65536, 8 * 16)
+    assert weight_format("exl2-4bpw").blocks((256, 256), head=True) == (256 * 256 * 6 // 8,)
+
+
 def test_what_a_format_leaves_alone() -> None:
     head = Weight("lm_head.weight", SQUARE, "linear", "head")
     linear = Weight("q_proj.weight", SQUARE, "linear", "q_proj")
     expert = Weight("experts.down_proj", (8, *SQUARE), "expert", "experts.down_proj")
-    assert [weight_format("nf4").covers(weight) for weight in (head, linear, expert)] == [False, True, True]
+    # bitsandbytes packs modules, not stacked experts; mxfp4 packs experts, and linears where there are none.
+    assert [weight_format("nf4").covers(weight) for weight in (head, linear, expert)] == [False, True, False]
     assert [weight_format("mxfp4").covers(weight) for weight in (head, linear, expert)] == [False, False, True]
+    assert weight_format("mxfp4").covers(linear, mixture=False)
+    assert [weight_format("awq").covers(weight) for weight in (head, linear, expert)] == [False, True, True]
+    assert [weight_format("exl2-4bpw").covers(weight) for weight in (head, linear, expert)] == [True, True, True]
 
 
 def test_a_packed_model_keeps_its_embedding() -> None:
     arch = architecture("meta-llama/Llama-3.1-8B")
-    packed = model_bytes(arch, weight_format("nf4-dq"))
-    assert packed / 2**30 == pytest.approx(5.3, abs=0.1)
-    assert model_bytes(arch, weight_format("bf16")) == 2 * 8_030_261_248
+    packed, plain = (
+        weights(arch, inventory(arch), Regime(training=False, trainable="none", itemsize=2, quantised=name))
+        for name in ("nf4-dq", "bf16")
+    )
+    assert packed.bytes / 2**30 == pytest.approx(5.3, abs=0.1)
+    assert plain.bytes == pytest.approx(2 * 8_030_261_248, rel=1e-6)
+
+
+def test_formats_are_described_in_figures() -> None:
+    assert weight_format("gptq-4bit-g64").figures.startswith("4 bit + fp16 scale and 4-bit zero per 64")
+    assert weight_format("hqq-3bit-g64").figures_zh == "3 bit + 每 64 个一个 fp16 缩放与 16 bit 零点"
+
+
+def test_the_embedding_of_a_gguf_file_is_not_on_the_card() -> None:
+    config = {
+        "model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 2,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000, "tie_word_embeddings": False,
+        "max_position_embeddings": 4096,
+    }  # fmt: skip
+    arch = from_config(config)
+    held = weights(arch, inventory(arch), Regime(training=False, trainable="none", itemsize=2, quantised="Q8_0"))
+    assert dict(held.parts[1].elements) == {"Q8_0": 32000 * 1024}
 
 
 @pytest.mark.parametrize("name", ["banana", "", "q9_k", "gptq-9bit", "0bpw", "x" * 500])
