@@ -1,4 +1,4 @@
-"""Writes docs/accuracy.md from the case files: ``python docs/accuracy.py``."""
+"""Writes docs/accuracy.md from the case files: ``python -m docs.accuracy``."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -14,7 +14,7 @@ FILES = {
 }
 HEAD = """# How accurate the estimates are
 
-`python docs/accuracy.py` makes this page from the cases in `tests/data` (their provenance is in its README); the test
+`python -m docs.accuracy` makes this page from the cases in `tests/data` (their provenance is in its README); the test
 `tests/estimator/test_accuracy.py` holds the same figures to their limits. A traced case is the real library code run on
 fake CUDA tensors with every storage followed; *equal* means within 0.001 %.
 

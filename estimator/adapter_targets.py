@@ -10,7 +10,7 @@ from estimator.errors import EstimatorError
 from estimator.inventory import inventory
 from estimator.step.adapters import targeted
 
-MIXTRAL = frozenset({"minimax", "minimax_m2"})
+MIXTRAL = frozenset({"mixtral", "minimax", "minimax_m2"})
 QWEN = frozenset(
     ("afmoe", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots1", "ernie4_5_moe", "glm4_moe", "glm4_moe_lite")
     + ("glm_moe_dsa", "glm4v_moe_text", "longcat_flash", "solar_open", "mellum", "qwen3_moe", "beam", "qwen3_next")

@@ -48,7 +48,9 @@ def cache_size(arch: Architecture, dtype: str = "bf16", tensor: int = 1, state_i
     block = BLOCKS.get("fp8" if dtype.startswith("fp8") else dtype)
     if block is None:
         raise EstimatorError(
-            f"kv_cache.dtype {dtype[:30]!r} is not known; known are {', '.join(BLOCKS)}", field="kv_cache.dtype"
+            f"kv_cache.dtype {dtype[:30]!r} is not known; known are {', '.join(BLOCKS)}",
+            f"未知的 kv_cache.dtype {dtype[:30]!r}；可用：{'、'.join(BLOCKS)}",
+            field="kv_cache.dtype",
         )
     layer = _elements(arch, tensor) * block[1] // block[0]
     types = arch.layer_types

@@ -1,6 +1,7 @@
 """What the reader must be told besides the numbers: stand-ins, approximations, cards that lack a type, versions."""
 
 from estimator.catalogue import GpuMatch, ModelMatch
+from estimator.expert_notes import expert_notes
 from estimator.inexact import inexact_modes
 from estimator.schema import Assumption, Run
 from estimator.setting import Setting
@@ -28,6 +29,7 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
     if gpu is not None and gpu.note:
         notes.append(_note("gpu", gpu.name, gpu.note, gpu.note_zh))
     notes += [_note(*mode) for mode in inexact_modes(run)]
+    notes += [_note(*text) for text in expert_notes(run, setting)]
     notes += _type_notes(run, gpu)
     if (run.gpu_count or 1) > 1:
         notes.append(_note("gpu_count", run.gpu_count, *(COPIES if run.task == "train" else SHARES)))

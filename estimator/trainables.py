@@ -10,6 +10,7 @@ from estimator.step.expert_adapters import rank_of
 from estimator.step.model import itemsize_of
 from estimator.step.program import rounded
 from estimator.step.regime import AdapterRegime, Regime
+from estimator.step.tape import FULL
 
 
 class Trainable(NamedTuple):
@@ -35,6 +36,9 @@ class Trainable(NamedTuple):
         """Bytes of one of them, without the block's rounding."""
         return self.numel * self.itemsize
 
+
+LINEAR_ROUTER = "mlp.gate.wg"
+"""Hunyuan's router, a linear in fp32: peft adapts it like any other, in its own type."""
 
 Group = tuple[int, tuple[Trainable, ...]]
 """How often, and the trainable tensors of the stem, a layer or the top in the order of ``model.parameters()``."""
@@ -80,7 +84,7 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
     name = weight.name.removesuffix(".weight")
     if adapter is None:
         return []
-    if weight.part == "router" or weight.role == "expert":
+    if weight.role == "expert" or (weight.part == "router" and not name.endswith(LINEAR_ROUTER)):
         return _moved(weight, adapter)
     if weight.role != "linear" or not carries(adapter, name):
         return []
@@ -88,15 +92,14 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
     shapes: dict[str, tuple[int, ...]] = {"lora_A": (adapter.rank, inputs), "lora_B": (outputs, adapter.rank)}
     if adapter.dora:
         shapes["lora_magnitude_vector"] = (outputs,)
-    return [
-        Trainable(shape, adapter.itemsize, 1, len(shape) > 1, True, f"{name}.{part}") for part, shape in shapes.items()
-    ]
+    itemsize = FULL if name.endswith(LINEAR_ROUTER) and not regime.quantised else adapter.itemsize
+    return [Trainable(shape, itemsize, 1, len(shape) > 1, True, f"{name}.{part}") for part, shape in shapes.items()]
 
 
 def _moved(weight: Weight, adapter: AdapterRegime) -> list[Trainable]:
     """What peft puts on a router's matrix or on the experts' stacked tensors."""
     rank = rank_of(weight.part, adapter.moved, adapter.rank)
-    if not rank or weight.name.endswith("bias"):
+    if not rank or weight.name.endswith("bias") or (weight.part == "router" and "gate.weight" not in weight.name):
         return []
     *experts, outputs, inputs = weight.shape
     rank *= prod(experts)

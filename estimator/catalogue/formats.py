@@ -80,14 +80,15 @@ def _spellings() -> dict[str, str]:
 @lru_cache(maxsize=512)
 def weight_format(name: str) -> WeightFormat:
     """The format that a name means in any of its spellings; else an ``EstimatorError`` with the nearest names."""
-    if name in gguf.file_types():
-        return _gguf(name)
+    found = _fixed(name) or _grouped(name) or _by_bits(name)
+    if found is not None:
+        return found
     key = "-".join(re.split(r"[\s_\-]+", str(name)[:60].strip().lower()))
-    canonical = _spellings().get(key, key)
+    canonical = name if name in gguf.file_types() else _spellings().get(key, key)
     file_type = _file_type(canonical)
-    if file_type is not None:
-        return _gguf(file_type)
-    found = _fixed(canonical) or _grouped(canonical) or _by_bits(canonical)
+    found = (
+        _gguf(file_type) if file_type is not None else _fixed(canonical) or _grouped(canonical) or _by_bits(canonical)
+    )
     if found is None:
         raise _unknown(name)
     return found

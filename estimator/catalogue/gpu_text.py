@@ -83,6 +83,6 @@ def _counted(text: str) -> tuple[str, int]:
     for pattern in COUNTS:
         found = pattern.match(text)
         if found:
-            number = next(group for group in found.groups() if group is not None and group != found["rest"])
+            number = found[3 - pattern.groupindex["rest"]]
             return found["rest"].strip(), NUMERALS.get(number) or int(number)
     return text, 1

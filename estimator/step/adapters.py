@@ -7,7 +7,7 @@ from estimator.step.dora import dora
 from estimator.step.fused_lora import fused_lora
 from estimator.step.quantised import BITSANDBYTES_4BIT
 from estimator.step.regime import AdapterRegime
-from estimator.step.tape import Leaf, Tensor
+from estimator.step.tape import FULL, Leaf, Tensor
 
 if TYPE_CHECKING:
     from estimator.step.model import Layer
@@ -25,7 +25,7 @@ def targeted(targets: str | tuple[str, ...], name: str) -> bool:
     if targets == "all-linear":
         return True
     if targets == "attention":
-        return not any(word in name.split(".") for word in NOT_ATTENTION)
+        return not last.startswith("in_proj") and not any(word in name.split(".") for word in NOT_ATTENTION)
     if targets == "qv":
         return last in QV
     if targets == "qkv":
@@ -53,9 +53,9 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     if quantised in BITSANDBYTES_4BIT:
         result = ops.copy(result)
     by_conversion = quantised in BITSANDBYTES or (quantised or "").startswith("awq")
-    if not (by_conversion and tape.autocast):
-        x = ops.cast(x, adapter.itemsize)
     matrices = adapter_leaves(layer, name, x.width, result.width)
+    if not (by_conversion and tape.autocast):
+        x = ops.cast(x, matrices[0].itemsize)
     if adapter.dora:
         dropped = adapter.dropout > 0.0
         update = dora(layer, ops.dropout(x, adapter.dropout), result, name, matrices, dropped)
@@ -78,8 +78,10 @@ def _update(x: Tensor, matrices: tuple[Leaf, Leaf], adapter: AdapterRegime, widt
 
 
 def adapter_leaves(layer: "Layer", name: str, inputs: int, outputs: int) -> tuple[Leaf, Leaf]:
-    """The two trainable matrices of an adapter."""
+    """The two trainable matrices of an adapter, in fp32 where its linear is."""
     adapter = layer.regime.adapter
     assert adapter is not None
-    down = layer.extra(f"{name}.lora_A", inputs * adapter.rank, adapter.itemsize)
-    return down, layer.extra(f"{name}.lora_B", outputs * adapter.rank, adapter.itemsize)
+    base = layer.leaves.get(f"{name}.weight")
+    itemsize = FULL if base and base.itemsize == FULL and not layer.regime.quantised else adapter.itemsize
+    down = layer.extra(f"{name}.lora_A", inputs * adapter.rank, itemsize)
+    return down, layer.extra(f"{name}.lora_B", outputs * adapter.rank, itemsize)

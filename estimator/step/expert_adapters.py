@@ -87,3 +87,17 @@ def _folded(weight: Leaf, left: Tensor, right: Tensor) -> Tensor:
         return grads
 
     return tape.attach(out, (left, right), kept, backward)
+
+
+def with_update(layer: Layer, weight: Leaf) -> Tensor:
+    """A router's matrix plus its update, made twice as the stacked tensors are; the matrix itself without an adapter."""
+    adapter = layer.regime.adapter
+    rank = rank_of("router", adapter.moved, adapter.rank) if adapter and weight.name.endswith("gate.weight") else 0
+    if adapter is None or not rank:
+        return weight
+    outputs, inputs = weight.shape
+    down = layer.extra(f"{weight.name}.lora_A", inputs * rank, adapter.itemsize)
+    up = layer.extra(f"{weight.name}.lora_B", outputs * rank, adapter.itemsize)
+    update = ops.cast(ops.scale(ops.matmul(up, down, "1", weight.width)), weight.itemsize)
+    ops.add(weight, update)
+    return ops.add(weight, update)

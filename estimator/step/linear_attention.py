@@ -5,12 +5,13 @@ keeps every chunk's state. The fused kernels of flash-linear-attention would kee
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from estimator.architecture import LinearAttention
 from estimator.step import ops, routing
 from estimator.step.linear_decode import keep_state, keep_window, next_convolution, next_step
 from estimator.step.model import Layer, Model
-from estimator.step.tape import BOOL, FULL, Rows, Tensor
+from estimator.step.tape import BOOL, FULL, HALF, Rows, Tensor
 
 CHUNK = 64
 """Tokens of a chunk (transformers 5.24, torch_chunk_gated_delta_rule)."""
@@ -235,12 +236,34 @@ def scanned(inputs: Sequence[Tensor], core: Tensor, first: Tensor, state: int) -
     needed = any(t.needs for t in inputs)
     dropping = tape.frame is not None and tape.frame.kept is None
     whole = needed and not dropping
+    if whole and tape.autocast:
+        return _attached(inputs, core, _kept_in_half(inputs, core, first, state))
     values = tape.new(PADDED if whole else "b", core.width * (1 if whole else CHUNK), FULL)
     states = tape.new(("chunks", CHUNK) if whole else "b", state, FULL)
-    kept = [tape.save(t) for t in (*inputs, values, states)] if needed else []
-    del values, states
-    if not needed:
-        return core
+    several = (first,) * 5 if tape.autocast else (*inputs, values, states)
+    kept = [tape.save(t) for t in several] if needed else []
+    del values, states, several
+    return _attached(inputs, core, kept) if needed else core
+
+
+def _kept_in_half(inputs: Sequence[Tensor], core: Tensor, first: Tensor, state: int) -> list[Any]:
+    """Under autocast the products keep casts of each chunk's slices; the first state wants no gradient."""
+    tape = core.tape
+    _, read, q, k, intra = inputs
+    kept = [tape.save(first)]
+    for rows, width, size in (
+        (("inner", CHUNK), state, FULL),
+        (("chunks", CHUNK), 2 * state, HALF),
+        (("later", CHUNK), CHUNK * (read.width + q.width + k.width + core.width), HALF),
+        (PADDED, core.width + intra.width, HALF),
+    ):
+        kept.append(tape.save(tape.new(rows, width, size)))
+    return kept
+
+
+def _attached(inputs: Sequence[Tensor], core: Tensor, kept: list[Any]) -> Tensor:
+    """The scan's node: the gradients of its inputs grow slice by slice."""
+    tape = core.tape
     out = core.detach()
     shapes = [ops.shape_of(t) for t in inputs]
     own = ops.shape_of(core)

@@ -85,15 +85,16 @@ def _at_stage(stage: str, at: Dimensions) -> Dimensions:
 
 
 def _lengths(what: str, length: int, number: int) -> int:
-    """Tokens padded to chunks of ``number``, how many chunks those are (one more: ``borders``), or ``number`` tokens more."""
+    """Tokens padded to chunks of ``number``, how many chunks (``borders``: one more), or ``number`` tokens more."""
     if what == "longer":
         return length + number
     chunks = -(-length // number)
-    return {"chunks": chunks, "borders": chunks + 1, "padded": chunks * number}[what]
+    counts = {"chunks": chunks, "borders": chunks + 1, "later": chunks - 1, "inner": max(chunks - 2, 0)}
+    return counts.get(what, chunks * number)
 
 
 def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
-    if kind[0] in ("padded", "chunks", "borders", "longer"):
+    if kind[0] in ("padded", "chunks", "borders", "longer", "later", "inner"):
         return known["b"] * _lengths(kind[0], known["s"], kind[1])
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0

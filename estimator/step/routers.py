@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from estimator.architecture import Experts
 from estimator.step import ops, routing
+from estimator.step.expert_adapters import with_update
 from estimator.step.model import Layer, Model, linear
-from estimator.step.tape import FULL, Leaf, Tensor
+from estimator.step.tape import FULL, Tensor
 
 Routed = tuple[Tensor, Tensor, Tensor]
 Router = Callable[[Model, Layer, Tensor], Routed]
@@ -26,9 +27,9 @@ def mixture(model: Model) -> Experts:
     return model.arch.experts
 
 
-def matrix(layer: Layer, itemsize: int = 0) -> Leaf:
+def matrix(layer: Layer, itemsize: int = 0) -> Tensor:
     """The router's matrix; ``itemsize`` where its class creates it in fp32 whatever the model's type."""
-    return layer.weight(layer.name_of("router"), itemsize)
+    return with_update(layer, layer.weight(layer.name_of("router"), itemsize))
 
 
 def _logits(model: Model, layer: Layer, x: Tensor) -> Tensor:
@@ -141,7 +142,8 @@ def _best_groups_only(model: Model, scores: Tensor, sums: Tensor) -> Tensor:
 
 def sigmoid_biased(model: Model, layer: Layer, x: Tensor) -> Routed:
     """Sigmoid scores in fp32, a bias only for the choice, always normalised (MiniMax-M2)."""
-    logits = linear(ops.cast(x, matrix(layer).itemsize), matrix(layer), None, mixture(model).experts)
+    weight = matrix(layer)
+    logits = linear(ops.cast(x, weight.itemsize), weight, None, mixture(model).experts)
     scores = ops.sigmoid(ops.cast(logits, FULL))
     choice = ops.shift(scores)
     best, indices = routing.topk(choice, mixture(model).per_token)

@@ -15,8 +15,9 @@ from estimator.estimate import estimate
 from estimator.schema import Block, Estimate, Run
 
 ESTIMATOR = Path(__file__).parent.parent.parent / "estimator"
-CHINESE = "[\u3400-\u9fff“”（），。；：、？！]"
-HALF_WIDTH = re.compile(rf"{CHINESE} ?[,;:()?!]|[,;:()?!] ?{CHINESE}")
+CHINESE = "[\u3400-\u9fff“”]"
+HALF_WIDTH = re.compile(rf"{CHINESE} ?[,;:(?!]|{CHINESE}\)|[,;:(?!] ?{CHINESE}|\){CHINESE}")
+"""A bracket that ends a card's own name may stand before a space and Chinese."""
 PATTERN = re.compile(r"\(\?|\\[sdw]|\|")
 """What shows that a string is a regular expression rather than a sentence."""
 
@@ -25,16 +26,17 @@ LLAMA = {
     "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 6400,
 }  # fmt: skip
 NAMES: list[Any] = [
-    "0.5b", "7b", "qwen", "千问", "llama", "TheBloke/Llama-2-7B-GPTQ", "unsloth/Qwen2.5-7B-bnb-4bit", "qwen2.5-7b-Q4_K_M",
-    "lama 3 8b", "qwen2.5 7b instructt", "no such model at all", "", "../x", "123456b", "google/gemma-4-E4B", 5,
+    "0.5b", "7b", "qwen", "千问", "llama", "TheBloke/Llama-2-7B-GPTQ", "unsloth/Qwen2.5-7B-bnb-4bit",
+    "qwen2.5-7b-Q4_K_M", "lama 3 8b", "qwen2.5 7b instructt", "no such model at all", "", "../x", "123456b",
+    "google/gemma-4-E4B", 5,
     LLAMA, LLAMA | {"model_type": "brand_new"}, LLAMA | {"hidden_size": "x"}, LLAMA | {"hidden_size": -1},
     {"model_type": "t5000"}, {"model_type": "llama"}, {},
     LLAMA | {"vision_config": {"model_type": "odd_tower", "hidden_size": 64}},
 ]  # fmt: skip
 CARDS = [
     "3090", "8GB", "V100", "T4", "A100", "a100 48g", "4090 48g", "7000 gb", "0 gb", "no such card", "", "M3 Max",
-    "M3 Max 64GB", "MI250", "MI300X", "910B", "Max 1550", "S4000", "K100", "A100 80GB 1g.10gb", "A100 9g.90gb", "0x 3090",
-    "GTX 1080", "3060", "4060 Ti", "DGX Spark",
+    "M3 Max 64GB", "MI250", "MI300X", "910B", "Max 1550", "S4000", "K100", "A100 80GB 1g.10gb", "A100 9g.90gb",
+    "0x 3090", "GTX 1080", "3060", "4060 Ti", "DGX Spark",
 ]  # fmt: skip
 FORMATS = ["banana", "", "gptq-9bit"]
 RUNS: list[dict[str, Any]] = [
@@ -51,7 +53,7 @@ RUNS: list[dict[str, Any]] = [
     {"model": "qwen2.5-0.5b", "method": "full", "stage": "dpo"},
     {"model": "qwen2.5-0.5b", "method": "full", "gradient_checkpointing": "odd"},
     {"model": "qwen2.5-0.5b", "method": "full", "optimizer": "odd"},
-    {"model": "qwen2.5-0.5b", "method": "full", "parallel": {"engine": "zero", "stage": 3}},
+    {"model": "qwen2.5-0.5b", "method": "full", "parallel": {"engine": "fsdp2"}},
     {"model": "qwen2.5-0.5b", "method": "full", "offload": {"optimizer": "cpu"}},
     {"model": "qwen2.5-0.5b", "task": "serve", "engine": "vllm"},
 ]
@@ -143,13 +145,15 @@ def test_sources(path: Path) -> None:
         ),
         (
             {"model": "qwen2.5-7b", "method": "qlora", "weight_format": "nf4", "kbit_prepare": False},
-            "linear layers 6,525,288,448 in nf4, embeddings and head 1,089,994,752 x 2 B, norms and biases 333,312 x 2 B",
+            "linear layers 6,525,288,448 in nf4, embeddings and head 1,089,994,752 x 2 B, "
+            "norms and biases 333,312 x 2 B",
             "线性层 6,525,288,448（nf4），词嵌入与输出层 1,089,994,752 x 2 字节，归一化与偏置 333,312 x 2 字节",
         ),
         (
             {"model": "llama-3.1-8b", "task": "infer", "context_len": 1024, "weight_format": "Q4_K_M"},
-            "linear layers 6,979,321,856 x 4.87 bit, embeddings and head 525,336,576 in Q6_K, norms and biases 266,240 x 4 B",
-            "线性层 6,979,321,856 x 4.87 bit，词嵌入与输出层 525,336,576（Q6_K），归一化与偏置 266,240 x 4 字节",
+            "linear layers 6,979,321,856 x 4.8 bit, embeddings and head 525,336,576 in Q6_K, "
+            "norms and biases 266,240 x 4 B",
+            "线性层 6,979,321,856 x 4.8 bit，词嵌入与输出层 525,336,576（Q6_K），归一化与偏置 266,240 x 4 字节",
         ),
     ],
     ids=["plain", "nf4", "gguf"],
