@@ -55,7 +55,9 @@ def section(title: str, outcomes: list[Outcome], refused: int) -> str:
     groups["all"] = [abs(outcome.error) for outcome in outcomes]
     rows = [row(name, sorted(errors)) for name, errors in groups.items()]
     worst = sorted(outcomes, key=lambda outcome: -abs(outcome.error))[:5]
-    lines = [f"- {outcome.error:+.2%} {outcome.case['id']} {outcome.case.get('arch', '')}".rstrip() for outcome in worst]
+    lines = [
+        f"- {outcome.error:+.2%} {outcome.case['id']} {outcome.case.get('arch', '')}".rstrip() for outcome in worst
+    ]
     return (
         f"## {title[0].upper()}{title[1:]}\n\n{len(outcomes)} answered, {refused} refused.\n\n"
         "| method | cases | equal | median | 90th percentile | worst |\n| --- | --- | --- | --- | --- | --- |\n"

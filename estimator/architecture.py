@@ -18,13 +18,15 @@ class Weight:
 
     ``shape`` of a linear is (out, in), also where the class stores it transposed (GPT-2's Conv1D). ``part`` is the
     same tensor's name in every family: q_proj, k_proj, v_proj, qkv_proj, o_proj, gate_proj, up_proj, gate_up_proj,
-    down_proj, router, experts.gate_up_proj, pre_attention (a norm), embedding, head ….
+    down_proj, router, experts.gate_up_proj, pre_attention (a norm), embedding, head …. ``full``: fp32 whatever the
+    model's type.
     """
 
     name: str
     shape: tuple[int, ...]
     role: Role
     part: str = ""
+    full: bool = False
 
     @property
     def numel(self) -> int:
@@ -196,6 +198,7 @@ class Architecture:
     position_offset: int = 0
     query_gate: bool = False
     router_buffer: bool = False
+    router_full: bool = False
     key_is_value: bool = False
     head_bias: bool = False
     head_kind: Literal["lm", "mlm", "pooler", "none"] = "lm"

@@ -24,7 +24,7 @@ LINEARS_ONLY = (
 )
 LITERAL = (
     '; the literal target_modules="all-linear" would adapt them too',
-    "；若直接写 target_modules=\"all-linear\"，则专家也会加上适配器",
+    '；若直接写 target_modules="all-linear"，则专家也会加上适配器',
 )
 UNPACKED = (
     "bitsandbytes packs linear layers only; with transformers 5 the experts are stacked tensors and stay in {size} bytes"

@@ -104,7 +104,9 @@ def _moved(weight: Weight, adapter: AdapterRegime) -> list[Trainable]:
     *experts, outputs, inputs = weight.shape
     rank *= prod(experts)
     shapes = {"lora_A": (rank, inputs), "lora_B": (outputs, rank)}
-    return [Trainable(shape, adapter.itemsize, 1, True, True, f"{weight.name}.{part}") for part, shape in shapes.items()]
+    return [
+        Trainable(shape, adapter.itemsize, 1, True, True, f"{weight.name}.{part}") for part, shape in shapes.items()
+    ]
 
 
 def bytes_of(tensors: list[Trainable]) -> int:

@@ -18,29 +18,6 @@ from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF
 from estimator.trainables import Trainable, trainables
 
-FP32_ROUTER = frozenset(
-    [
-        "deepseek_v2",
-        "deepseek_v3",
-        "deepseek_v32",
-        "dots1",
-        "ernie4_5_moe",
-        "exaone_moe",
-        "glm4_moe",
-        "glm4_moe_lite",
-        "glm4v_moe_text",
-        "glm_moe_dsa",
-        "hy_v3",
-        "mimo_v2_flash",
-        "nemotron_h",
-        "solar_open",
-        "axk1",
-        "beam",
-    ]
-)
-"""Model types whose router stays in fp32 (``_keep_in_fp32_modules_strict`` names ``gate.weight``)."""
-
-
 FOUR_BIT = "bitsandbytes-4bit"
 """The scheme whose linears cast their bias to the compute type when first used (bitsandbytes ``Linear4bit``)."""
 
@@ -141,7 +118,7 @@ class _Tally:
 
     def itemsize(self, weight: Weight) -> int:
         """Bytes per element of a tensor that stays unpacked."""
-        if weight.role == "buffer" or (weight.part == "router" and self.arch.model_type in FP32_ROUTER):
+        if weight.role == "buffer" or weight.full:
             return FULL
         if weight.role == "bias" and self.format is not None and self.format.scheme == FOUR_BIT:
             return HALF

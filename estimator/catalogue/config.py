@@ -130,6 +130,7 @@ BOOLEANS = (
     "parallel_residual",
     "norm_first",
     "router_buffer",
+    "router_full",
 )
 
 

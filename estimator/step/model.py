@@ -108,7 +108,7 @@ class Layer:
 
 def itemsize_of(weight: Weight, regime: Regime) -> int:
     """Bytes per element of an unquantised parameter."""
-    if regime.kbit and not weight.name.endswith(("_proj.bias",)):
+    if weight.full or (regime.kbit and not weight.name.endswith(("_proj.bias",))):
         return FULL
     return regime.itemsize
 

@@ -103,7 +103,14 @@ def attend(
     """
     if model.tape.core is not None:
         again = partial(
-            attend, model, mask=mask, softmax=softmax, by_head=by_head, capped=capped, attention=attention, kv_heads=kv_heads
+            attend,
+            model,
+            mask=mask,
+            softmax=softmax,
+            by_head=by_head,
+            capped=capped,
+            attention=attention,
+            kv_heads=kv_heads,
         )
         return model.tape.core(lambda q, k, v: again(q, k, v)[0], q, k, v), None
     arch = model.arch
