@@ -17,7 +17,7 @@ def constants() -> dict[str, Any]:
 
 
 def workspace_bytes(compute_capability: str | None, training: bool) -> int:
-    """cuBLAS workspaces inside ``allocated``: one per thread that multiplies (forward, and backward when training)."""
+    """CuBLAS workspaces inside ``allocated``: one per thread that multiplies (forward, and backward when training)."""
     table = constants()["workspace"]
     major = (compute_capability or "8.0").split(".")[0]
     each = table["hopper_bytes"] if major in table["hopper_majors"] else table["default_bytes"]

@@ -7,7 +7,6 @@ from estimator.schema import Assumption, Run
 from estimator.setting import Setting
 from estimator.step.families import approximation
 
-
 COPIES = (
     "each card holds a full copy (DistributedDataParallel); the figures are per card",
     "每张卡各保存一份完整副本（DDP）；数字为单卡",

@@ -89,7 +89,7 @@ def cache_kind(run: Run) -> str | None:
         return None
     if cache.dtype not in (None, *HALF_CACHES):
         raise EstimatorError(
-            f"transformers keeps its cache in the compute type; kv_cache.dtype {cache.dtype[:20]} needs engine llama.cpp",
+            f"transformers keeps its cache in the compute type; kv_cache.dtype {cache.dtype[:20]} needs llama.cpp",
             f"transformers 的缓存与计算精度相同；kv_cache.dtype {cache.dtype[:20]} 需使用 engine llama.cpp",
             "kv_cache.dtype",
         )

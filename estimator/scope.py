@@ -59,7 +59,7 @@ def _offload(run: Run) -> None:
 def _contradictions(run: Run) -> None:
     if run.task == "train" and run.method in ("full", "freeze", "galore", "apollo", "lomo") and run.weight_format:
         raise EstimatorError(
-            f"weights in {run.weight_format} cannot be trained by method {run.method}; use qlora, or leave weight_format out",
+            f"weights in {run.weight_format} cannot be trained by method {run.method}; use qlora, or drop weight_format",
             f"{run.weight_format} 量化权重不能用 {run.method} 训练；请改用 qlora，或去掉 weight_format",
             "weight_format",
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -94,7 +93,7 @@ def _headed(run: Run, arch: Architecture) -> Architecture:
 
 
 def _cached(run: Run) -> int:
-    """Tokens in the cache beyond the prompt: all of them for llama.cpp, all but the one being decoded for transformers."""
+    """Tokens in the cache beyond the prompt: all for llama.cpp, all but the one being decoded for transformers."""
     new = int(run.new_tokens or 0)
     return new if run.engine == "llama.cpp" else max(new - 1, 0)
 

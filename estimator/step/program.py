@@ -99,11 +99,11 @@ def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0
     if kind[0] == "min":
-        return min(known[kind[1]], kind[2])
+        return min(known[kind[1]], int(kind[2]))
     if kind[0] == "liger":
         tokens = known[kind[1]]
         wanted = -(-tokens // -(-kind[2] // kind[3]))
-        return min(tokens, 1 << (wanted - 1).bit_length())
+        return min(tokens, 1 << int(wanted - 1).bit_length())
     raise KeyError(kind)
 
 
