@@ -18,12 +18,17 @@ QWEN = frozenset(
 )
 """Types that transformers 5.24 converts in Mixtral's and in Qwen 2-MoE's way (conversion_mapping.py)."""
 
+MAMBA = frozenset({"mamba", "mamba2", "falcon_mamba", "falcon_h1", "nemotron_h"})
+"""Types whose ``out_proj`` peft refuses to adapt: their fused kernel reads its weight directly."""
+
 STRING_FRAMEWORKS = ("trl",)
 """Frameworks that hand the word "all-linear" to peft; the others list the linears themselves."""
 
 
 def moved(arch: Architecture, targets: str | tuple[str, ...], framework: str | None) -> tuple[str, ...]:
     """The names whose adapters go to the experts, or none."""
+    if arch.model_type in MAMBA and isinstance(targets, str):
+        return ("out_proj",)
     gate, up, down = ("w1", "w3", "w2") if arch.model_type in MIXTRAL else ("gate_proj", "up_proj", "down_proj")
     if arch.experts is None or arch.model_type not in MIXTRAL | QWEN:
         return ()

@@ -157,7 +157,8 @@ def _traced(setting: Setting, peak: Peak) -> list[Block]:
         peak.walked.end, len(peak.program.segments), 0, Counts((), (), ())
     )
     alive = composition(peak.program, moment)
-    situation = reasons.Situation(setting.arch, setting.at, setting.regime, peak.phase)
+    whole = all(segment.phase != "backward" for segment in peak.program.segments[: moment.segment])
+    situation = reasons.Situation(setting.arch, setting.at, setting.regime, peak.phase, whole)
     return reasons.blocks(peak.program, peak.walked, alive, situation)
 
 

@@ -25,6 +25,8 @@ class Situation(NamedTuple):
     at: Dimensions
     regime: Regime
     phase: str
+    whole: bool
+    """Nothing that the forward kept is gone yet."""
 
     @property
     def tokens(self) -> int:
@@ -87,6 +89,12 @@ def _activations(total: int, at: Situation) -> tuple[str, str]:
         )
     if not regime.training:
         return f"one layer at work on {at.tokens:,} tokens", f"一层处理 {at.tokens:,} 个 token 时的张量"
+    if not at.whole:
+        each = round(total / max(at.tokens, 1))
+        return (
+            f"{at.tokens:,} tokens x {each:,} B that the backward has yet to use",
+            f"{at.tokens:,} 个 token x {each:,} 字节，反向尚未用到的部分",
+        )
     each = round(total / max(layers * at.tokens, 1))
     figures, figures_zh = (
         f"{layers} layers x {at.tokens:,} tokens x {each:,} B",

@@ -30,6 +30,7 @@ class Stacks:
         self.layer = layer
         self.factors: dict[str, tuple[Tensor, Tensor]] = {}
         self.folded: list[Tensor] = []
+        self.biases: Tensor | None = None
         adapter = layer.regime.adapter
         if adapter is None or not adapter.moved:
             return

@@ -47,13 +47,13 @@ def experts(model: Model, layer: Layer, x: Tensor, weights: Tensor, indices: Ten
 
 
 def _product(stacks: Stacks, x: Tensor, name: str, offsets: Tensor, ids: Tensor, width: int) -> Tensor:
-    """A grouped product, plus each pair's bias where the experts have biases."""
+    """A grouped product, plus each pair's bias, which waits for the next ones, where the experts have biases."""
     layer, bias = stacks.layer, f"{name}_bias"
     if not layer.has(bias):
         return routing.grouped_mm(x, stacks.weight(name), offsets, width)
-    biases = routing.take(layer.weight(bias), ids, width)
+    stacks.biases = routing.take(layer.weight(bias), ids, width)
     out = routing.grouped_mm(x, stacks.weight(name), offsets, width)
-    return routing.add_in_place(out, biases)
+    return routing.add_in_place(out, stacks.biases)
 
 
 def mlp(model: Model, layer: Layer, x: Tensor, prefix: str = "") -> Tensor:

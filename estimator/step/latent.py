@@ -45,12 +45,12 @@ def phases(model: Model) -> Tensor:
 def rotate_complex(q: Tensor, k: Tensor, table: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
     """Pairs as complex numbers in fp32, times the table (DeepSeek-V2)."""
     q_full, k_full = ops.cast(q, FULL), ops.cast(k, FULL)
-    q_out = ops.cast(_strided(_turned(q_full, table)), q.itemsize)
-    k_out = ops.cast(_turned(k_full, table), k.itemsize)
+    q_out = ops.cast(_strided(times_complex(q_full, table)), q.itemsize)
+    k_out = ops.cast(times_complex(k_full, table), k.itemsize)
     return q_out, k_out
 
 
-def _turned(x: Tensor, table: Tensor) -> Tensor:
+def times_complex(x: Tensor, table: Tensor) -> Tensor:
     """A complex product; the backward conjugates the table into a copy."""
     tape = x.tape
     kept = [tape.save(table)] if x.needs else []

@@ -33,6 +33,11 @@ def _normalised(x: Tensor, groups: int) -> Tensor:
     return ops.mul(x, ops.rsqrt(ops.shift(ops.mean(ops.power(x), groups))))
 
 
+def unscaled(x: Tensor, groups: int = 1) -> Tensor:
+    """Normalised in fp32 and cast back, without a weight."""
+    return ops.cast(_normalised(ops.cast(x, FULL), groups), x.itemsize)
+
+
 def rms_scaled_first(layer: Layer, x: Tensor, name: str, groups: int = 1) -> Tensor:
     """OLMo-2's: scaled by the weight before the cast back."""
     (h, _variance), itemsize = _root_mean_square(x, groups), x.itemsize

@@ -46,7 +46,7 @@ def scan(model: Model, layer: Layer, inputs: tuple[Tensor, Tensor, Tensor, Tenso
     hidden, dt, b, c = inputs
     repeats = ssm.heads // ssm.groups
     rate = ops.negate(ops.keeps_output(ops.cast(layer.weight(f"{name}.A_log"), FULL)))
-    dt = ops.keeps_input(ops.keeps_input(ops.add(dt, layer.weight(f"{name}.dt_bias"))))
+    dt = ops.keeps_input(ops.keeps_input(ops.full(ops.add(dt, layer.weight(f"{name}.dt_bias")))))
     hidden = ops.cast(hidden, FULL)
     b = ops.repeat(ops.cast(b, FULL), repeats)
     c = ops.repeat(ops.cast(c, FULL), repeats)
@@ -57,14 +57,14 @@ def scan(model: Model, layer: Layer, inputs: tuple[Tensor, Tensor, Tensor, Tenso
     passed = cumulative(a)
     decay = ops.keeps_output(segment_sum(a, chunk))
     rows, width = hidden.rows, ssm.heads * chunk
-    scores = ops.matmul(ops.copy(c), ops.copy(b), rows, width)
+    scores = contracted(c, b, rows, width)
     mixed = ops.mul(scores, decay)
-    within = gathered(mixed, ops.copy(hidden), rows, hidden.width)
+    within = gathered(mixed, hidden, rows, hidden.width, copied=False)
     left = ops.keeps_output(ops.subtract(passed, passed))
     b_decayed = ops.mul(b, left)
     states, zeros = between(model, hidden, b_decayed, chunk)
     out_decay = ops.keeps_output(passed)
-    read = gathered(ops.copy(c), ops.copy(states.view(("chunks", chunk))), rows, hidden.width)
+    read = gathered(c, states.view(("chunks", chunk)), rows, hidden.width)
     across = ops.mul(read, out_decay)
     out = ops.add(ops.copy(ops.add(within, across)), direct)
     del scores, mixed, within, left, b_decayed, states, zeros, read, across
@@ -82,9 +82,8 @@ def between(model: Model, hidden: Tensor, b: Tensor, chunk: int) -> tuple[Tensor
     """The state at every chunk's border, mixed by the decay between chunks; and the zeros of the first."""
     tape, ssm = model.tape, sizes(model)
     width = ssm.inner * ssm.state
-    hidden, b = ops.copy(hidden), ops.copy(b)
     own = gathered(hidden, b, ("chunks", chunk), width)
-    zeros = tape.new("b", width, FULL)
+    zeros = tape.new("b", width, own.itemsize)
     rows: Rows = ("borders", chunk)
     joined = _extended(own, rows)
     del own
@@ -124,9 +123,17 @@ def _mixed(x: Tensor) -> Tensor:
     return out
 
 
-def gathered(x: Tensor, y: Tensor, rows: Rows, width: int) -> Tensor:
+def contracted(x: Tensor, y: Tensor, rows: Rows, width: int, *, copied: bool = True) -> Tensor:
+    """A contraction: both sides cast under autocast, then permuted by copies (the first only if ``copied``)."""
+    x, y = ops.autocast(x), ops.autocast(y)
+    left = ops.copy(x) if copied else x
+    right = ops.copy(y)
+    return ops.matmul(left, right, rows, width)
+
+
+def gathered(x: Tensor, y: Tensor, rows: Rows, width: int, *, copied: bool = True) -> Tensor:
     """A contraction whose result is permuted: the gradient is copied first."""
-    out = ops.matmul(x, y, rows, width)
+    out = contracted(x, y, rows, width, copied=copied)
     tape = out.tape
     view = out.detach()
     if out.needs:

@@ -1,15 +1,15 @@
-"""Mamba-2: one norm and one state-space block a layer, the residual stream in fp32."""
+"""Mamba and Mamba-2: one norm and one state-space block a layer, the residual stream in fp32."""
 
 from typing import Any
 
-from estimator.step import ops, state_space
+from estimator.step import ops, selective_scan, state_space
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.norms import rms
 from estimator.step.tape import FULL, Tensor
 
 __all__ = ["layer", "shared", "stem", "top"]
 
-TYPES = ("mamba2",)
+TYPES = ("mamba2", "mamba", "falcon_mamba")
 
 
 def stem(model: Model, ids: Tensor) -> Tensor:
@@ -30,7 +30,8 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Any) -> Tensor:
         x = rms(layer, ops.cast(x, layer.weight("norm.weight").itemsize), "norm")
     residual = ops.cast(residual, FULL)
     with model.tape.inside("attention"):
-        x = state_space.mixer(model, layer, x, "mixer")
+        scan = state_space if model.arch.model_type == "mamba2" else selective_scan
+        x = scan.mixer(model, layer, x, "mixer")
     return ops.add(residual, x)
 
 

@@ -1,8 +1,8 @@
 """Qwen 3-Next and Qwen 3.5: gated delta-net layers, every few layers full attention with an output gate."""
 
 from estimator.step import experts, linear_attention, ops, routers
-from estimator.step.families import blocks
-from estimator.step.families.llama import Shared, shared, stem, values
+from estimator.step.families import blocks, llama
+from estimator.step.families.llama import Shared, stem, values
 from estimator.step.families.rotary import partial
 from estimator.step.model import Layer, Model
 from estimator.step.norms import rms_plus_one
@@ -12,6 +12,15 @@ from estimator.step.written import attend, by_token
 __all__ = ["layer", "shared", "stem", "top"]
 
 TYPES = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
+
+
+def shared(model: Model, hidden: Tensor) -> Shared:
+    """Tables and masks; Qwen 3.5's positions have several kinds, so that every sequence has tables of its own."""
+    around = llama.shared(model, hidden)
+    if model.arch.model_type != "qwen3_next":
+        tables = (model.tape.new("T", around.cos.width, hidden.itemsize) for _ in range(2))
+        around.cos, around.sin = tables
+    return around
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Shared) -> Tensor:
