@@ -36,10 +36,10 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None) ->
     return rendered(answer, question.unknown)
 
 
-def estimate(run: Run) -> Estimate:
+def estimate(run: Run, others: bool = True) -> Estimate:
     """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError."""
     try:
-        return estimate_run(run)
+        return estimate_run(run, others)
     except EstimatorError as error:
         config = _config_on_hub(run.model) if error.field == "model" and isinstance(run.model, str) else None
         if config is None:

@@ -20,8 +20,11 @@ from estimator.step.regime import Regime
 GIB = 1 << 30
 
 
-def estimate(run: Run) -> Estimate:
-    """The estimate of one run. Raises ``EstimatorError`` with one sentence when the run cannot be estimated."""
+def estimate(run: Run, others: bool = True) -> Estimate:
+    """The estimate of one run; with ``others``, also what the other choice would need where one was assumed.
+
+    Raises ``EstimatorError`` with one sentence when the run cannot be estimated.
+    """
     gpu = card_of(run)
     model = find_model(run.model)
     run = with_format(run, model)
@@ -36,7 +39,8 @@ def estimate(run: Run) -> Estimate:
         host=Host(ram=peak.base.optimizer.paged, nvme=0),
     )  # fmt: skip
     usable = usable_bytes(complete, gpu) if gpu is not None else None
-    result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
+    if others:
+        result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
     if gpu is not None and usable is not None:
         result.fit = card.fit(per_gpu.device_peak, usable)
         result.max = largest_that_fit(setting, most_live(setting, sizes, usable))

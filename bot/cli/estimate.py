@@ -46,7 +46,7 @@ def command(lang: str | None, as_json: bool, as_lines: bool, explain: bool, **va
 
 def _of_line(fields: dict[str, Any]) -> Estimate:
     name = fields.pop("id", None)
-    found = service.estimate(Run.model_validate(fields))
+    found = service.estimate(Run.model_validate(fields), others=False)  # a reader of lines asks for them one by one
     found.id = name
     return found
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from estimator.step.program import Compiler, Program, Segment
+from estimator.step.program import Compiler, Program, Segment, Stretch
 from estimator.step.tape import Tape
 
 
@@ -14,6 +14,7 @@ class Builder:
         self.compiler = Compiler(tape.kinds)
         self.pieces = _pieces(tape)
         self.segments: list[Segment] = []
+        self.stretches: dict[tuple[str, int], Stretch | None] = {}
 
     def one(self, phase: str, number: int, piece: str = "") -> None:
         """Append one piece; ``piece`` names it where it differs from the phase that it counts for."""
@@ -22,15 +23,21 @@ class Builder:
     def many(self, phase: str, numbers: Sequence[int], piece: str = "") -> None:
         """Append pieces in order; neighbours that are alike become one segment."""
         for number in numbers:
-            events = self.pieces.get((piece or phase, number))
-            if events is None:
+            stretch = self._stretch(piece or phase, number)
+            if stretch is None:
                 continue
-            stretch = self.compiler.stretch(events)
             last = self.segments[-1] if self.segments else None
             if last is not None and last.stretch is stretch and last.phase == phase:
                 self.segments[-1] = Segment(phase, stretch, last.repeat + 1)
             else:
                 self.segments.append(Segment(phase, stretch, 1))
+
+    def _stretch(self, piece: str, number: int) -> Stretch | None:
+        key = piece, number
+        if key not in self.stretches:
+            events = self.pieces.get(key)
+            self.stretches[key] = None if events is None else self.compiler.stretch(events)
+        return self.stretches[key]
 
     def program(self) -> Program:
         """The finished program."""

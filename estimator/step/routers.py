@@ -9,7 +9,7 @@ from estimator.architecture import Experts
 from estimator.step import ops, routing
 from estimator.step.expert_adapters import with_update
 from estimator.step.model import Layer, Model, linear
-from estimator.step.tape import FULL, Tensor
+from estimator.step.tape import BOOL, FULL, Tensor
 
 Routed = tuple[Tensor, Tensor, Tensor]
 Router = Callable[[Model, Layer, Tensor], Routed]
@@ -199,3 +199,37 @@ def softmax_linear(model: Model, layer: Layer, x: Tensor) -> Routed:
     values, indices = routing.topk(scores, mixture(model).per_token)
     values = routing.divide_in_place(values, routing.total(values))
     return logits, ops.cast(values, logits.itemsize), indices
+
+
+def sparse_mixer(model: Model, layer: Layer, x: Tensor) -> Routed:
+    """Phi-3.5-MoE: two experts drawn one after the other, each among the logits near the greatest."""
+    logits = _logits(model, layer, x)
+    first, chosen = _drawn(logits, logits)
+    second, _ = _drawn(_without(logits, chosen), logits)
+    weights = ops.concat([first, second])
+    return logits, weights, ops.integers(chosen, chosen.rows, 2)
+
+
+def _drawn(scores: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
+    """The weight and the index of one expert; in training its gradient is estimated from two points."""
+    tape = scores.tape
+    near = routing.masked_fill(scores, tape.like(scores, BOOL))
+    index = ops.integers(scores, scores.rows)
+    gates = ops.softmax(near)
+    picked = routing.gather(gates, index)
+    if not logits.needs:
+        return picked, index
+    midpoint = tape.like(picked)
+    kept = [tape.save(tensor) for tensor in (picked, index, gates, midpoint)]
+    out = tape.like(picked)
+    shape, single = ops.shape_of(logits), ops.shape_of(picked)
+    return tape.attach(out, (logits, picked), kept, lambda g: (tape.new(*shape), tape.new(*single))), index
+
+
+def _without(logits: Tensor, index: Tensor) -> Tensor:
+    """The logits with one of each row set to minus infinity."""
+    tape = logits.tape
+    kept = [tape.save(index)] if logits.needs else []
+    out = tape.like(logits)
+    shape = ops.shape_of(logits)
+    return tape.attach(out, (logits,), kept, lambda g: (tape.new(*shape),)) if kept else out

@@ -64,5 +64,6 @@ def mixer(model: Model, layer: Layer, x: Tensor, around: Any) -> tuple[Tensor, T
 def feed_forward(model: Model, layer: Layer, x: Tensor) -> Tensor:
     """Experts behind a softmax router, or a dense block."""
     if layer.kind is not None and layer.kind.mlp == "moe":
-        return experts.block(model, layer, x, routers.softmax)
+        router = routers.sparse_mixer if model.arch.model_type == "phimoe" else routers.softmax
+        return experts.block(model, layer, x, router)
     return nearest.mlp(model, layer, x)
