@@ -41,9 +41,12 @@ def normalised(name: str) -> str:
     return " ".join(printable.lower().split())[:MAX_NAME]
 
 
+SEPARATORS = str.maketrans("", "", " \t\n-_:/")
+
+
 def squeezed(key: str) -> str:
     """A key without spaces, hyphens, underscores, colons and slashes; dots are kept."""
-    return re.sub(r"[\s\-_:/]+", "", key)
+    return key.translate(SEPARATORS)
 
 
 def tokens(key: str) -> list[str]:

@@ -9,7 +9,7 @@ from estimator.step.tape import BOOL, FULL, LONG, Leaf, Tensor
 TILE_TOKENS, TILE_VOCAB = 4096, 32768
 """Tile of trl's chunked head (trl 1.16, trl/kernels/chunked_logprob.py)."""
 
-SCALED_LOGITS = frozenset(("granite", "cohere", "cohere2"))
+SCALED_LOGITS = frozenset(("granite", "cohere", "cohere2", "falcon_h1"))
 """Model types that multiply or divide their logits by a number."""
 
 

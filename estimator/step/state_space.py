@@ -24,11 +24,16 @@ def chunk_of(model: Model) -> int:
     return int(fact(model, "mamba_chunk_size", 0) or fact(model, "chunk_size", 256))
 
 
-def mixer(model: Model, layer: Layer, x: Tensor, name: str) -> Tensor:
-    """Projection, convolution, scan, gated norm, output projection of the module ``name``."""
+def mixer(model: Model, layer: Layer, x: Tensor, name: str, *, multiplied: bool = False) -> Tensor:
+    """Projection, convolution, scan, gated norm, output projection of the module ``name``.
+
+    ``multiplied``: with multipliers around the first projection (Falcon-H1).
+    """
     ssm = sizes(model)
     states = ssm.groups * ssm.state
-    projected = layer.linear(x, f"{name}.in_proj")
+    projected = layer.linear(ops.scale(x) if multiplied else x, f"{name}.in_proj")
+    if multiplied:
+        projected = ops.scale(projected)
     gate, inner, dt = ops.split(projected, (ssm.inner, ssm.inner + 2 * states, ssm.heads))
     inner = causal_convolution(layer, inner, f"{name}.conv1d", ssm.conv_kernel, activated=True)
     hidden, b, c = ops.split(inner, (ssm.inner, states, states))
@@ -36,7 +41,7 @@ def mixer(model: Model, layer: Layer, x: Tensor, name: str) -> Tensor:
     if layer.has(f"{name}.norm.weight"):
         out = gated_norm(layer, out, gate, f"{name}.norm", ssm.groups)
     else:
-        out = ops.mul(out, ops.silu(ops.cast(gate, out.itemsize)))
+        out = ops.mul(out, ops.silu(gate))
     return layer.linear(ops.cast(out, x.itemsize), f"{name}.out_proj")
 
 

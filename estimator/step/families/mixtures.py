@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from estimator.step.families import gpt_oss, granite_hybrid, jamba, lfm2, llama4, mamba, moe, nearest_mixture, nemotron_h, qwen3_next
+from estimator.step.families import falcon_h1, gpt_oss, granite_hybrid, jamba, lfm2, llama4, mamba, moe, nearest_mixture, nemotron_h, qwen3_next
 
 MIXTURES: dict[str, ModuleType] = {
     **dict.fromkeys(moe.TYPES, moe),
@@ -14,6 +14,8 @@ MIXTURES: dict[str, ModuleType] = {
     **dict.fromkeys(gpt_oss.TYPES, gpt_oss),
     **dict.fromkeys(llama4.TYPES, llama4),
     **dict.fromkeys(jamba.TYPES, jamba),
+    **dict.fromkeys(falcon_h1.TYPES, falcon_h1),
+    "phimoe": nearest_mixture,
 }
 
 _NEAR = "composed of {} in place of its own code, which is not followed step by step"
@@ -21,12 +23,11 @@ _MIXTURE = _NEAR.format("Llama's attention and experts behind a softmax router")
 _LATENT = _NEAR.format("DeepSeek-V3's latent attention and experts behind a softmax router")
 
 APPROXIMATE: dict[str, str] = {
-    **dict.fromkeys(("phimoe", "bailing_moe", "deepseek", "grok", "dbrx", "cohere2_moe", "exaone_moe"), _MIXTURE),
+    **dict.fromkeys(("bailing_moe", "deepseek", "grok", "dbrx", "cohere2_moe", "exaone_moe"), _MIXTURE),
     **dict.fromkeys(("afmoe", "hy_v3", "laguna", "beam", "mimo_v2_flash", "sarvam_moe", "minimax_m3"), _MIXTURE),
     "glm4v_moe_text": _MIXTURE,
     **dict.fromkeys(("glm_moe_dsa", "deepseek_v32"), _LATENT + " (the sparse-attention indexer is left out)"),
     **dict.fromkeys(("axk1", "mistral4", "sarvam_mla"), _LATENT),
-    "falcon_h1": _NEAR.format("Mamba-2 and Llama's attention side by side (its multipliers left out)"),
 }
 """Model type to why its timeline is that of the nearest composition, in one sentence."""
 
