@@ -31,7 +31,8 @@ class ReadingShown(BaseModel):
 class Answer(BaseModel):
     """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them.
 
-    ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it.
+    ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it;
+    ``unknown_family`` is the family named with a size that stands in for it.
     """
 
     id: Any = None
@@ -43,6 +44,7 @@ class Answer(BaseModel):
     invalid: list[str] = []
     estimates: list[Estimate] = []
     smallest_card_gb: list[int | None] = []
+    unknown_family: str = ""
     diagnosis: None = None
     readings: list[ReadingShown] = []
     text: str = ""

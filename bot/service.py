@@ -1,7 +1,7 @@
 """The one door: a message or a run in, an Answer or an Estimate out."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
@@ -10,6 +10,7 @@ from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
+from estimator.catalogue import find_model
 from estimator.errors import EstimatorError
 from estimator.estimate import estimate as estimate_run
 from estimator.schema import Estimate, Problem, Run
@@ -27,13 +28,14 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None) ->
         runs=question.runs,
         missing=question.missing,
         invalid=question.invalid,
+        unknown_family=question.unknown_family,
         readings=_readings(question),
     )
     if answer.reply == "answer" and answer.question != "help":
         answer.estimates = [_estimate_or_problem(run) for run in question.runs]
         answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
         _ask_back(answer)
-    return rendered(answer, question.unknown)
+    return rendered(answer, question.doubts)
 
 
 def estimate(run: Run, others: bool = True) -> Estimate:
@@ -41,7 +43,7 @@ def estimate(run: Run, others: bool = True) -> Estimate:
     try:
         return estimate_run(run, others)
     except EstimatorError as error:
-        config = _config_on_hub(run.model) if error.field == "model" and isinstance(run.model, str) else None
+        config = _config_on_hub(run.model) if error.field == "model" and _is_unknown(run.model) else None
         if config is None:
             raise
     return estimate_run(run.model_copy(update={"model": config}))
@@ -73,6 +75,17 @@ def run_of(fields: dict[str, Any]) -> Run:
     if stated and card and card.memory_gb and abs(card.memory_gb / stated - 1) > SAME_CARD:
         run.gpu = f"{run.gpu} {stated:g}GB"
     return run
+
+
+def _is_unknown(model: str | dict[str, Any]) -> TypeGuard[str]:
+    """Whether the catalogue has no such model; one that it has but cannot count is not looked up elsewhere."""
+    if not isinstance(model, str):
+        return False
+    try:
+        find_model(model)
+    except EstimatorError:
+        return True
+    return False
 
 
 @lru_cache(maxsize=256)

@@ -63,10 +63,11 @@ def interval(sizes: Sizes, around: Spread) -> Interval:
 
 
 def reserved(sizes: Sizes, around: Spread) -> Range:
-    """Segments that the caching allocator holds for these tensors."""
+    """Segments that the caching allocator holds for these tensors: never fewer than the tensors themselves."""
     bounds = interval(sizes, around)
     low, expected, high = (int(share * sizes.dynamic) for share in around.reserved)
-    return Range(low=bounds.low + low, expected=sizes.allocated + expected, high=bounds.high + high)
+    least = max(bounds.low + low, sizes.allocated)
+    return Range(low=least, expected=sizes.allocated + expected, high=bounds.high + high)
 
 
 def device(held: Range) -> Range:

@@ -12,12 +12,16 @@ NUMBERS_OF_OURS = ("micro_batch", "seq_len", "adapter.rank", "context_len", "new
 
 
 class Rule(NamedTuple):
-    """A default: ``field`` takes ``value`` where every condition of ``when`` holds; ``said`` is how it is reported."""
+    """A default: ``field`` takes ``value`` where every condition of ``when`` holds; ``said`` is how it is reported.
+
+    ``of`` are the frameworks whose own default it is, None where it does not depend on the framework.
+    """
 
     field: str
     value: Any
     when: tuple[tuple[str, tuple[Any, ...]], ...]
     said: Assumption
+    of: frozenset[str] | None = None
 
 
 class Facts(NamedTuple):
@@ -27,6 +31,7 @@ class Facts(NamedTuple):
     quantised: bool
     bf16_card: bool | None
     gguf: bool = False
+    native: str | None = None
 
 
 @lru_cache(maxsize=1)
@@ -35,16 +40,18 @@ def rules() -> dict[str, list[Rule]]:
     table = tomllib.loads(files("estimator").joinpath("data/defaults.toml").read_text(encoding="utf-8"))
     by_field: dict[str, list[Rule]] = {}
     for row in table["rule"]:
-        by_field.setdefault(row["field"], []).append(_rule(row))
+        by_field.setdefault(row["field"], []).append(_rule(row, table["of"]))
     return by_field
 
 
-def _rule(row: dict[str, Any]) -> Rule:
+def _rule(row: dict[str, Any], groups: dict[str, list[str]]) -> Rule:
     when = tuple(
         (key, tuple(value) if isinstance(value, list) else (value,)) for key, value in row.get("when", {}).items()
     )
     said = Assumption(field=row["field"], value=row["value"], why=row["why"], why_zh=row["why_zh"])
-    return Rule(row["field"], row["value"], when, said)
+    of = row.get("of")
+    names = groups[of] if isinstance(of, str) else of
+    return Rule(row["field"], row["value"], when, said, frozenset(names) if names else None)
 
 
 def filled(run: Run, facts: Facts) -> tuple[Run, list[Assumption]]:
@@ -64,7 +71,7 @@ def filled(run: Run, facts: Facts) -> tuple[Run, list[Assumption]]:
     return run.model_copy(update=update), [rule.said for rule in chosen]
 
 
-DECIDING = frozenset({"framework", "task", "stage", "method", "precision", "weight_format"})
+DECIDING = frozenset({"framework", "task", "stage", "method", "precision", "weight_format", "engine"})
 """Fields whose values the rules' conditions ask for; of the others only whether they are given matters."""
 
 
@@ -82,8 +89,22 @@ def _chosen(state: tuple[Any, ...], adapter: tuple[str, ...], facts: Facts) -> t
         rule = None if name in values else next((rule for rule in choices if _holds(rule, values, facts)), None)
         if rule is not None:
             values[name] = rule.value
-            chosen.append(rule)
+            chosen.append(_for_framework(rule, values.get("framework")))
     return tuple(chosen)
+
+
+def _for_framework(rule: Rule, framework: str | None) -> Rule:
+    """The rule, its reason saying so where the value is another framework's default."""
+    if rule.of is None or framework is None or framework in rule.of:
+        return rule
+    said = rule.said
+    own = Assumption(
+        field=said.field,
+        value=said.value,
+        why=f"not stated by {framework}: {said.why}",
+        why_zh=f"{framework} 未说明：{said.why_zh}",
+    )
+    return rule._replace(said=own)
 
 
 def _holds(rule: Rule, values: dict[str, Any], facts: Facts) -> bool:
@@ -93,12 +114,12 @@ def _holds(rule: Rule, values: dict[str, Any], facts: Facts) -> bool:
 def _fact(key: str, values: dict[str, Any], facts: Facts) -> Any:
     if key == "quantised":
         return facts.quantised or "weight_format" in values
-    if key == "gguf":
-        return facts.gguf
+    if key == "precision_given":
+        return "precision" in values  # where the rules of earlier fields ask: given by the run
     if key == "adapted":
         return values.get("task") == "train" and values.get("method") in ("lora", "dora", "qlora")
     if key == "wants_infer":
         return any(name in values for name in ("context_len", "new_tokens", "engine"))
-    if key in ("stored", "bf16_card"):
+    if key in ("stored", "bf16_card", "gguf", "native"):
         return getattr(facts, key)
     return values.get(key)

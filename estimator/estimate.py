@@ -2,20 +2,26 @@
 
 from functools import lru_cache
 
-from estimator import card, reasons
+from estimator import card, frameworks, positions, reasons
 from estimator.alternatives import alternatives
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
 from estimator.defaults import Facts, filled
+from estimator.errors import EstimatorError
+from estimator.host import host_of
 from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
 from estimator.optimizer_states import Choice
-from estimator.schema import Block, Estimate, Host, PerGpu, PhasePeak, Range, Run, Verdict
+from estimator.schema import Assumption, Block, Estimate, PerGpu, PhasePeak, Range, Run, Verdict
 from estimator.scope import check_scope
+from estimator.serving_memory import serving_of
 from estimator.setting import Peak, Setting, base_of, peak_of, setting_of
+from estimator.stack import with_stack
 from estimator.step.families import spread_of
 from estimator.step.program import Counts, Moment, composition
 from estimator.step.regime import Regime
+from estimator.stored import native_format
+from estimator.surroundings import with_surroundings
 
 GIB = 1 << 30
 
@@ -27,8 +33,8 @@ def estimate(run: Run, others: bool = True) -> Estimate:
     """
     gpu = card_of(run)
     model = find_model(run.model)
-    run = with_format(run, model)
-    complete, assumptions = filled(run, facts_of(model, gpu, run))
+    usable = usable_bytes(run, gpu) if gpu is not None else None
+    complete, assumptions = completed(with_format(run, model), model, gpu)
     check_scope(complete, model)
     setting = setting_of(complete, model.architecture)
     peak = peak_of(setting)
@@ -36,20 +42,34 @@ def estimate(run: Run, others: bool = True) -> Estimate:
     per_gpu = per_card(setting, peak, sizes)
     result = Estimate(
         id=None, run=complete, assumptions=assumptions, notes=notes_on(complete, model, gpu, setting), per_gpu=per_gpu,
-        host=Host(ram=peak.base.optimizer.paged, nvme=0),
+        serving=serving_of(setting, peak, per_gpu), host=host_of(complete, setting, peak),
     )  # fmt: skip
-    usable = usable_bytes(complete, gpu) if gpu is not None else None
     if others:
         result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
     if gpu is not None and usable is not None:
         result.fit = card.fit(per_gpu.device_peak, usable)
-        result.max = largest_that_fit(setting, most_live(setting, sizes, usable))
+        result.max, beyond = positions.capped(
+            largest_that_fit(setting, most_live(setting, sizes, usable)), complete, setting.arch
+        )
+        result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
     return result
+
+
+def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, list[Assumption]]:
+    """The run with every default, and the assumptions made."""
+    if run.framework:
+        run = run.model_copy(update={"framework": frameworks.canonical(run.framework)})
+    complete, assumptions = filled(run, facts_of(model, gpu, run))
+    complete, assumptions = positions.within_limit(complete, assumptions, model.architecture)
+    complete, around = with_surroundings(complete)
+    complete, versions = with_stack(complete)
+    return complete, assumptions + around + versions
 
 
 def with_format(run: Run, model: ModelMatch) -> Run:
     """The run with its weight format, or the upload's, as the catalogue names it; a plain type is the precision."""
-    given = run.weight_format or model.weight_format
+    native = model.how == "config" and native_format(model) is not None
+    given = run.weight_format or (None if native else model.weight_format)
     if not given:
         return run
     found = weight_format(given)
@@ -75,14 +95,22 @@ def card_of(run: Run) -> GpuMatch | None:
 
 def facts_of(model: ModelMatch, gpu: GpuMatch | None, run: Run) -> Facts:
     """What the defaults depend on besides the run."""
-    quantised = (run.weight_format or model.weight_format) is not None or run.method == "qlora"
+    quantised = run.weight_format is not None or run.method == "qlora"
     gguf = run.weight_format is not None and weight_format(run.weight_format).scheme.startswith("gguf")
-    return Facts(model.default_dtype, quantised, gpu.bf16 if gpu is not None else None, gguf)
+    return Facts(model.default_dtype, quantised, gpu.bf16 if gpu is not None else None, gguf, native_format(model))
 
 
 def usable_bytes(run: Run, gpu: GpuMatch) -> int:
     """The card's real total less what others use."""
-    return gpu.usable_low - int((run.reserved_by_others_gib or 0) * GIB)
+    left = gpu.usable_low - int((run.reserved_by_others_gib or 0) * GIB)
+    if left <= 0:
+        others, total = f"{run.reserved_by_others_gib:g}", f"{gpu.usable_low / GIB:.1f}"
+        raise EstimatorError(
+            f"reserved_by_others_gib {others} leaves nothing of the {total} GiB of {gpu.name}; give what is used besides",
+            f"reserved_by_others_gib {others} 已达到 {gpu.name} 的全部 {total} GiB；请填写其他程序占用的部分",
+            "reserved_by_others_gib",
+        )
+    return left
 
 
 def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
@@ -140,7 +168,8 @@ def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
 
 def _standing(setting: Setting, peak: Peak) -> list[Block]:
     blocks = list(_held(setting.arch, setting.regime, setting.optimizer, setting.shares))
-    blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS["waiting"]))
+    waiting = "waiting" if setting.regime.accumulates else "untraced"
+    blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS[waiting]))
     blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
     return [block for block in blocks if block.bytes]
 

@@ -1,6 +1,6 @@
 """What to say about a mixture of experts under adapters or a quantised base: what peft and bitsandbytes really do."""
 
-from estimator.adapter_targets import MIXTRAL, QWEN
+from estimator.adapter_targets import MIXTRAL, QWEN, REFUSED
 from estimator.catalogue import weight_format
 from estimator.regimes import BITSANDBYTES
 from estimator.schema import Run
@@ -26,8 +26,21 @@ LITERAL = (
     '; the literal target_modules="all-linear" would adapt them too',
     '；若直接写 target_modules="all-linear"，则专家也会加上适配器',
 )
+MAMBA_TEXT = (
+    "peft refuses out_proj of Mamba layers, so that all-linear fails; the figures are those of the other linear layers",
+    "peft 拒绝适配 Mamba 层的 out_proj，直接使用 all-linear 会报错；数字按其余线性层计算",
+)
+BROKEN = (
+    "peft wraps the router of {type} as a linear layer and the model then fails; list the target modules without it",
+    "peft 会把 {type} 的路由器当作线性层包装，导致模型报错；请列出不含路由器的目标模块",
+)
+LINEAR_EXPERTS = (
+    "before transformers 5 every expert is a set of linear layers: they are packed and adapted like any other; what the "
+    "experts compute is counted as in version 5",
+    "transformers 5 之前每个专家由独立的线性层组成：与其他线性层一样量化和适配；专家的激活按版本 5 计算",
+)
 UNPACKED = (
-    "bitsandbytes packs linear layers only; with transformers 5 the experts are stacked tensors and stay in {size} bytes"
+    "bitsandbytes packs linear layers only; in transformers 5 the experts are stacked tensors and stay in {size} bytes"
     " per parameter",
     "bitsandbytes 只量化线性层；transformers 5 的专家是合并张量，仍为每个参数 {size} 字节",
 )
@@ -36,11 +49,17 @@ UNPACKED = (
 def expert_notes(run: Run, setting: Setting) -> list[Text]:
     """Field, value and the sentence in both languages."""
     arch, regime = setting.arch, setting.regime
-    if arch.experts is None:
-        return []
     notes: list[Text] = []
+    moved = regime.adapter.moved if regime.adapter is not None else ()
+    if REFUSED in moved:
+        notes.append(("adapter.targets", run.adapter.targets if run.adapter else None, *MAMBA_TEXT))
+        moved = ()
+    if arch.experts is None:
+        return notes
+    if regime.linear_experts:
+        return [*notes, ("stack", (run.stack or {}).get("transformers"), *LINEAR_EXPERTS)]
     if regime.adapter is not None:
-        notes += _adapters(run, arch.model_type, regime.adapter.moved, regime.adapter.dropout)
+        notes += _adapters(run, arch.model_type, moved, regime.adapter.dropout)
     name = regime.quantised
     if name in BITSANDBYTES and weight_format(name).experts == "no":
         size = 4 if regime.kbit else regime.itemsize
@@ -50,6 +69,8 @@ def expert_notes(run: Run, setting: Setting) -> list[Text]:
 
 def _adapters(run: Run, model_type: str, moved: tuple[str, ...], dropout: float) -> list[Text]:
     targets = run.adapter.targets if run.adapter else None
+    if targets == "all-linear" and model_type in ("llama4_text", "phimoe"):
+        return [("adapter.targets", targets, *(text.format(type=model_type) for text in BROKEN))]  # type: ignore[list-item]
     if not moved:
         literal = LITERAL if targets == "all-linear" and model_type in MIXTRAL | QWEN else ("", "")
         return [("adapter.targets", targets, LINEARS_ONLY[0] + literal[0], LINEARS_ONLY[1] + literal[1])]

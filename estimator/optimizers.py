@@ -71,10 +71,17 @@ def memory_of(choice: Choice, groups: Iterable[Group]) -> OptimizerMemory:
     kept = moments + others + (rule.once if known else 0)
     clipping = steps.clipping(known) if choice.clipping and choice.name not in FUSED_INTO_BACKWARD else 0
     temporaries = max(clipping, rule.peak(known, choice))
-    why, why_zh = rule.why, rule.why_zh
+    why, why_zh = _reason(rule, choice)
     if paged:
         why, why_zh = f"{why}; {paged:,} B of them paged to host memory", f"{why_zh}；其中 {paged:,} 字节分页到主机内存"
     return OptimizerMemory(kept, paged, temporaries, why, why_zh, rule.refresh(known, choice))
+
+
+def _reason(rule: Rule, choice: Choice) -> tuple[str, str]:
+    """The rule's reason, with the rank of optimizers that project."""
+    if not choice.name.startswith(("galore", "apollo")):
+        return rule.why, rule.why_zh
+    return f"{rule.why}, rank {choice.rank}", f"{rule.why_zh}，秩 {choice.rank}"
 
 
 FUSED_INTO_BACKWARD = ("lomo", "adalomo")

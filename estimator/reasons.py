@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from estimator import caches
 from estimator.architecture import Architecture
 from estimator.optimizers import OptimizerMemory
 from estimator.schema import Block
-from estimator.step.program import Dimensions, Program, Walk
+from estimator.step.program import Dimensions, Kind, Program, Walk
 from estimator.step.regime import Regime
 from estimator.trainables import Trainable
 from estimator.weights import Part, Weights, stored_as, stored_as_zh
@@ -41,14 +42,24 @@ def blocks(program: Program, walked: Walk, alive: dict[int, int], at: Situation)
     """The traced part of a moment as blocks, one per item."""
     by_item: dict[str, list[Entry]] = {}
     for kind, count in alive.items():
-        _, _, item, scope = program.kinds[kind]
+        item, scope = _item(program.kinds[kind], at.arch), program.kinds[kind][3]
         by_item.setdefault(item, []).append((scope, kind, count, count * walked.sizes[kind]))
-    return [_block(item, entries, program, at) for item, entries in by_item.items()]
+    return [_block(item, entries, program, walked, at) for item, entries in by_item.items()]
 
 
-def _block(item: str, entries: list[Entry], program: Program, at: Situation) -> Block:
+def _item(kind: Kind, arch: Architecture) -> str:
+    """The item of a storage; what is as large as the embedding or the head is the gradient of one of them."""
+    rows, width, item, _ = kind
+    if item == "other" and rows == "1" and width and width % (arch.vocab * (arch.embedding_dim or arch.hidden)) == 0:
+        return "gradients"
+    return item
+
+
+def _block(item: str, entries: list[Entry], program: Program, walked: Walk, at: Situation) -> Block:
     total = sum(entry[3] for entry in entries)
     why, why_zh = _sentence(item, total, entries, program, at)
+    if item == "kv_cache":
+        why, why_zh = _cache(total, entries, program, walked, at)
     parts = [
         Block(item=item, bytes=size, why=scope or "between layers", why_zh=SCOPES.get(scope, scope), parts=None)
         for scope, size in _by_scope(entries)
@@ -70,14 +81,37 @@ def _by_scope(entries: Iterable[Entry]) -> list[tuple[str, int]]:
 
 def _sentence(item: str, total: int, entries: list[Entry], program: Program, at: Situation) -> tuple[str, str]:
     if item == "activations":
-        return _activations(total, at)
-    if item == "kv_cache":
-        return _cache(total, at)
+        return _with_mask(total, _mask_bytes(entries, program), at)
     if item in ("logits_loss", "other") and _logit_bytes(entries, program, at):
         return _logits(_logit_bytes(entries, program, at), at)
     if item == "logits_loss" and at.regime.loss == "chunked":
         return "one tile of logits at a time, never the full matrix", "每次只算一块 logits，不产生完整矩阵"
     return TEXTS.get(item, (f"{total:,} B", f"{total:,} 字节"))
+
+
+MASK_ROWS = frozenset(("ss", "bss", "bss8", "sK", "bsK", "bsK8", "sW", "bsW", "bsW8"))
+MASK_WIDTH = 4
+"""Bytes of a mask's element at most; scores have one for every head."""
+
+
+def _mask_bytes(entries: list[Entry], program: Program) -> int:
+    """Bytes of what has an element for each pair of tokens, whatever the number of heads."""
+    found = 0
+    for _, kind, _, size in entries:
+        rows, width, _, _ = program.kinds[kind]
+        name = rows[1] if isinstance(rows, tuple) and len(rows) == 2 else rows
+        if name in MASK_ROWS and width <= MASK_WIDTH:
+            found += size
+    return found
+
+
+def _with_mask(total: int, mask: int, at: Situation) -> tuple[str, str]:
+    """The activations' reason, their mask told apart where it is a tenth of them or more."""
+    if mask * 10 < total or mask < SMALL_BUFFER:
+        return _activations(total, at)
+    why, why_zh = _activations(total - mask, at)
+    size = mask / (1 << 30)
+    return f"{why}, and {size:.2f} GiB attention mask", f"{why_zh}，另有 {size:.2f} GiB 注意力掩码"
 
 
 def _activations(total: int, at: Situation) -> tuple[str, str]:
@@ -100,17 +134,58 @@ def _activations(total: int, at: Situation) -> tuple[str, str]:
         f"{layers} layers x {at.tokens:,} tokens x {each:,} B",
         f"{layers} 层 x {at.tokens:,} 个 token x {each:,} 字节",
     )
-    if regime.checkpointing == "none":
-        return f"{figures} kept for the backward", f"{figures_zh}，为反向保留"
-    return f"{figures}: the layers' inputs (checkpointing)", f"{figures_zh}：各层输入（梯度检查点）"
+    if regime.offload_saved or regime.checkpointing == "offload":
+        each = round(total / max(at.tokens, 1))
+        return (
+            f"{at.tokens:,} tokens x {each:,} B left on the card; the layers' inputs wait in host memory",
+            f"{at.tokens:,} 个 token x {each:,} 字节留在显卡上；各层输入暂存于主机内存",
+        )
+    kept, kept_zh = _kept(regime)
+    return f"{figures}{kept}", f"{figures_zh}{kept_zh}"
 
 
-def _cache(total: int, at: Situation) -> tuple[str, str]:
-    decoded = 0 if at.regime.engine == "llama.cpp" else 1
-    grown = at.at.cached + decoded if at.phase == "decode" else 0
-    tokens = at.at.batch * (at.at.length + grown)
-    each = round(total / max(tokens, 1))
-    return f"{tokens:,} tokens x {each:,} B of keys and values", f"{tokens:,} 个 token x {each:,} 字节的键和值"
+KEPT = {
+    "none": (" kept for the backward", "，为反向保留"),
+    "full": (": the layers' inputs (checkpointing)", "：各层输入（梯度检查点）"),
+    "int8": (
+        ": the layers' inputs (checkpointing) and the inputs that bitsandbytes' int8 linears hold on to",
+        "：各层输入（梯度检查点）以及 bitsandbytes int8 线性层保留的输入",
+    ),
+    "selective-op": (
+        ": the layers' inputs, the results of attention and of every second matrix product (selective checkpointing)",
+        "：各层输入、注意力结果与一半矩阵乘法结果（选择性检查点）",
+    ),
+    "selective-attention": (
+        " kept for the backward; attention's core is computed again (selective checkpointing)",
+        "，为反向保留；注意力核心重新计算（选择性检查点）",
+    ),
+    "every": (
+        " on average: of one layer in {every} the input alone (checkpointing), of the others everything",
+        "（平均）：每 {every} 层中有一层只保留输入（梯度检查点），其余全部保留",
+    ),
+}
+"""What the forward keeps, by kind of checkpointing."""
+
+
+def _kept(regime: Regime) -> tuple[str, str]:
+    kind = regime.checkpointing
+    if regime.quantised == "int8" and kind == "full":
+        kind = "int8"
+    kept, kept_zh = KEPT[kind]
+    return kept.format(every=regime.every), kept_zh.format(every=regime.every)
+
+
+def _cache(total: int, entries: list[Entry], program: Program, walked: Walk, at: Situation) -> tuple[str, str]:
+    """In decoding what is cached at the end and the copy being made; in the prompt what is there by then."""
+    if at.phase == "decode":
+        held = caches.at_the_end(program, walked, at.at)
+        more = total - held.bytes
+        return caches.told(held, more if more >= SMALL_BUFFER else 0)
+    held = caches.contents(program, {kind: count for _, kind, count, _ in entries}, at.at)
+    why, why_zh = caches.told(held, 0)
+    if not at.arch.sliding_window or at.regime.cache == "static" or at.at.length <= at.arch.sliding_window:
+        return why, why_zh
+    return f"{why}; layers with a window too hold the whole prompt until the first token", f"{why_zh}；滑动窗口层在生成首个 token 前也保留整个提示"
 
 
 def _logit_bytes(entries: list[Entry], program: Program, at: Situation) -> int:
@@ -161,8 +236,8 @@ def _share(part: Part) -> tuple[str, str]:
     count = sum(number for _, number in part.elements)
     if not count:
         return f"{part.label_en} {part.bytes:,} B", f"{part.label_zh} {part.bytes:,} 字节"
-    average = f"{count:,} x {part.bytes * 8 / count:.3g} bit"
-    return f"{part.label_en} {average}", f"{part.label_zh} {average}"
+    average = f"{count:,} x {part.bytes * 8 / count:.3g}"
+    return f"{part.label_en} {average} bit", f"{part.label_zh} {average} 位"
 
 
 def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tuple[str, str]:
@@ -173,6 +248,7 @@ def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tup
 
 TEXTS = {
     "waiting": ("one copy from the earlier micro-steps", "前几个微步累积的一份梯度"),
+    "untraced": ("of the adapters on the experts' linear layers", "专家线性层上适配器的梯度"),
     "buckets": ("DistributedDataParallel's gradient buckets", "DistributedDataParallel 的梯度桶"),
     "optimizer_temp": ("temporaries of the optimizer's step", "优化器更新时的临时张量"),
     "workspace": ("cuBLAS workspaces", "cuBLAS 工作区"),

@@ -5,7 +5,9 @@ from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
+from estimator.stack import before_5, linear_experts
 from estimator.step.regime import AdapterRegime, Regime
+from estimator.targets_check import targets_of
 
 ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2, "deepspeed-bf16": 2, "deepspeed-fp16": 2}
 BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "int8")
@@ -47,10 +49,11 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         scaler=run.precision == "amp-fp16" or bool(details.get("grad_scaler")),
         reentrant=reentrant(run),
         offload_saved=run.offload is not None and run.offload.activations == "cpu",
-        quirks=quirks(run),
+        quirks=quirks(run, arch),
         fp16=str(run.precision).endswith("fp16"),
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         fused=tuple(run.fused_kernels or ()),
+        linear_experts=linear_experts(run, arch),
     )
 
 
@@ -74,6 +77,8 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         dropout=False,
+        quirks=("near",) if linear_experts(run, arch) else (),
+        linear_experts=linear_experts(run, arch),
     )
 
 
@@ -116,15 +121,14 @@ def adapted(run: Run) -> bool:
 def _adapter(run: Run, arch: Architecture) -> AdapterRegime:
     adapter = run.adapter
     assert adapter is not None
-    given = adapter.targets or "all-linear"
-    targets = given if isinstance(given, str) else tuple(given)
+    targets = targets_of(run)
     return AdapterRegime(
         rank=adapter.rank or 16,
         targets=targets,
         itemsize=ADAPTER_SIZES[adapter.dtype or "fp32"],
         dropout=adapter.dropout or 0.0,
         dora=run.method == "dora",
-        moved=moved(arch, targets, run.framework),
+        moved=() if linear_experts(run, arch) else moved(arch, targets, run.framework),
     )
 
 
@@ -139,7 +143,12 @@ def mask_kind(run: Run, batch: int) -> str:
     documents = bool((run.details or {}).get("document_lengths"))
     if documents or (run.packing and run.framework in POSITIONS_WITH_PACKING and run.stage != "pretrain"):
         return "packed"
-    return "padded" if isinstance(run.seq_len, Lengths) and batch > 1 and not run.packing else "none"
+    return "padded" if uneven(run) and batch > 1 else "none"
+
+
+def uneven(run: Run) -> bool:
+    """Whether rows differ in length, so that a batch of several is padded and masked."""
+    return isinstance(run.seq_len, Lengths) and run.seq_len.mean < run.seq_len.max and not run.packing
 
 
 def casts_to_full(weight_format: str) -> bool:
@@ -177,16 +186,15 @@ def reentrant(run: Run) -> bool:
     given = (run.details or {}).get("use_reentrant")
     if given is not None:
         return bool(given)
-    version = (run.stack or {}).get("transformers") or ""
-    return run.framework in ("llama-factory", "unsloth") or version[:2] in ("3.", "4.")
+    return run.framework in ("llama-factory", "unsloth") or before_5(run)
 
 
-def quirks(run: Run) -> tuple[str, ...]:
+def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
     """Habits of one framework, and "near" for modes that are not described operation by operation.
 
     LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
     """
-    found = ("near",) if any(inexact_modes(run)) else ()
+    found = ("near",) if linear_experts(run, arch) or any(inexact_modes(run)) else ()
     if run.framework == "llama-factory" and not adapted(run):
         return (*found, "frozen-input")
     return (*found, "half-logits") if run.framework == "unsloth" else found

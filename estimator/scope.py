@@ -1,8 +1,13 @@
 """What is not estimated yet, or contradicts itself: one sentence each."""
 
+from estimator.bases import check_base
 from estimator.catalogue import ModelMatch
 from estimator.errors import EstimatorError
-from estimator.schema import Parallel, Run
+from estimator.positions import check_positions
+from estimator.regimes import adapted
+from estimator.schema import Lengths, Parallel, Run
+from estimator.stack import check_stack
+from estimator.targets_check import unmatched
 
 STAGES = ("pretrain", "sft")
 
@@ -10,9 +15,14 @@ STAGES = ("pretrain", "sft")
 def check_scope(run: Run, model: ModelMatch) -> None:
     """Raise for runs whose answer would be a guess."""
     _stage(run)
-    _parallel(run.parallel)
+    _parallel(run)
     _offload(run)
     _contradictions(run)
+    check_stack(run.stack)
+    _lengths(run)
+    check_positions(run, model.architecture)
+    if run.task == "train" and adapted(run):
+        unmatched(run, model.architecture)
 
 
 def _stage(run: Run) -> None:
@@ -36,12 +46,14 @@ def _stage(run: Run) -> None:
         )
 
 
-def _parallel(parallel: Parallel | None) -> None:
-    if parallel is None or parallel.engine in ("none", "ddp"):
+def _parallel(run: Run) -> None:
+    parallel: Parallel | None = run.parallel
+    known = ("none", "ddp") if run.task == "train" else ("none", "device_map")
+    if parallel is None or parallel.engine in known:
         return
     raise EstimatorError(
-        f"parallel.engine {parallel.engine} is not estimated yet; none and ddp are",
-        f"暂不支持 parallel.engine {parallel.engine}；目前支持 none 和 ddp",
+        f"parallel.engine {parallel.engine} is not estimated yet; {' and '.join(known)} are",
+        f"暂不支持 parallel.engine {parallel.engine}；目前支持 {' 和 '.join(known)}",
         "parallel",
     )
 
@@ -56,8 +68,22 @@ def _offload(run: Run) -> None:
         )
 
 
+def _lengths(run: Run) -> None:
+    rows = run.seq_len
+    if isinstance(rows, Lengths) and rows.mean > rows.max:
+        raise EstimatorError(
+            f"seq_len.mean {rows.mean:g} is above seq_len.max {rows.max:,}; the mean is at most the longest row",
+            f"seq_len.mean {rows.mean:g} 大于 seq_len.max {rows.max:,}；平均长度不能超过最长的一行",
+            "seq_len",
+        )
+
+
 def _contradictions(run: Run) -> None:
-    if run.task == "train" and run.method in ("full", "freeze", "galore", "apollo", "lomo") and run.weight_format:
+    if run.task != "train" or not run.weight_format:
+        return
+    if adapted(run):
+        check_base(run.weight_format)
+    else:
         raise EstimatorError(
             f"weights in {run.weight_format} cannot be trained by method {run.method}; use qlora, or drop weight_format",
             f"{run.weight_format} 量化权重不能用 {run.method} 训练；请改用 qlora，或去掉 weight_format",

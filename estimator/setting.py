@@ -10,8 +10,9 @@ from estimator.choices import NONE, choice_of
 from estimator.inventory import inventory
 from estimator.optimizer_states import Choice
 from estimator.optimizers import OptimizerMemory, memory_of
-from estimator.regimes import inference_regime, tokens_per_row, training_regime
+from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
+from estimator.stack import with_linear_experts
 from estimator.step.inference import trace_inference
 from estimator.step.llama_cpp import trace_llama_cpp
 from estimator.step.program import Dimensions, Program, Walk, walk
@@ -22,7 +23,7 @@ from estimator.weights import Weights, weights
 
 
 class Setting(NamedTuple):
-    """A run made definite: the model, how it is run, and for which dimensions."""
+    """A run made definite: the model, how it is run, and for which dimensions. ``uneven``: rows differ in length."""
 
     arch: Architecture
     regime: Regime
@@ -30,6 +31,7 @@ class Setting(NamedTuple):
     optimizer: Choice
     copies: int
     shares: int
+    uneven: bool = False
 
 
 class Base(NamedTuple):
@@ -39,6 +41,8 @@ class Base(NamedTuple):
     trained: tuple[Trainable, ...]
     optimizer: OptimizerMemory
     gradient_bytes: int
+    untraced: int = 0
+    """Bytes of gradients that the traced step does not make: of adapters on experts that are linear modules."""
 
     @property
     def total(self) -> int:
@@ -82,7 +86,7 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
         at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
         return Setting(arch, inference_regime(run, arch), at, NONE, 1, copies)
     at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, window)
-    return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies, 1)
+    return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies, 1, uneven(run))
 
 
 def _headed(run: Run, arch: Architecture) -> Architecture:
@@ -101,13 +105,16 @@ def _cached(run: Run) -> int:
 def resized(setting: Setting, batch: int, length: int) -> Setting:
     """The same setting for another batch and length."""
     window = setting.arch.sliding_window
-    regime = _regime(setting.regime, batch == 1, window is not None and length >= window)
+    mask = setting.regime.mask
+    if setting.uneven and mask in ("none", "padded"):
+        mask = "padded" if batch > 1 else "none"
+    regime = _regime(setting.regime, batch == 1, window is not None and length >= window, mask)
     return setting._replace(regime=regime, at=setting.at._replace(batch=batch, length=length))
 
 
 @lru_cache(maxsize=1024)
-def _regime(regime: Regime, single: bool, windowed: bool) -> Regime:
-    return replace(regime, single=single, windowed=windowed)
+def _regime(regime: Regime, single: bool, windowed: bool, mask: str) -> Regime:
+    return replace(regime, single=single, windowed=windowed, mask=mask)
 
 
 @lru_cache(maxsize=512)
@@ -130,10 +137,15 @@ def share_of(parts: Inventory, shares: int) -> Inventory:
 def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int) -> Base:
     """Weights, states and the size of one copy of the gradients."""
     parts = share_of(inventory(arch), shares)
+    traced = bytes_of(trainables(parts, regime)) if regime.linear_experts else 0
+    if regime.linear_experts:
+        parts = with_linear_experts(parts, arch.model_type)
     held = replace(parts, top=()) if shares > 1 else parts
     trained = tuple(trainables(parts, regime))
     memory = memory_of(optimizer, ordered(parts, regime))
-    return Base(weights(arch, held, regime), trained, memory, bytes_of(list(trained)))
+    gradients = bytes_of(list(trained))
+    untraced = gradients - traced if regime.linear_experts and regime.adapter is not None else 0
+    return Base(weights(arch, held, regime), trained, memory, gradients, untraced)
 
 
 def peak_of(setting: Setting) -> Peak:
@@ -160,7 +172,7 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
 def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     regime = setting.regime
     walked = walk(program, setting.at)
-    waiting = base.gradient_bytes if regime.accumulates else 0
+    waiting = base.gradient_bytes if regime.accumulates else base.untraced
     communication = base.gradient_bytes if setting.copies > 1 and regime.training else 0
     around = base.total + waiting + communication
     phases = {phase: moment.live + around for phase, moment in walked.peaks.items()}

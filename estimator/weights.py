@@ -109,6 +109,7 @@ class _Tally:
     def base(self, weight: Weight, times: int) -> None:
         """A tensor of the base model, packed when the format packs it."""
         group = "embeddings" if weight.part == "head" else GROUP_OF.get(weight.role, "norms")
+        group = "experts" if weight.part.startswith("experts.") else group
         if self.format is not None and self.format.covers(weight, self.arch.experts is not None):
             size = sum(map(rounded, self.format.blocks(weight.shape, weight.part == "head")))
             self._count(group, self.format.name, weight.numel, size, times)

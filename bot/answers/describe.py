@@ -7,8 +7,8 @@ from typing import Any
 from bot.answer import Answer
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
-from bot.intake.names import card_name
-from bot.texts import name_of
+from bot.intake.names import card_name, is_other_release
+from bot.texts import name_of, say
 from estimator.schema import Assumption, Block, Estimate
 
 _SIZE = re.compile(r"([\d.]+)\s*gi?b?", re.IGNORECASE)
@@ -41,8 +41,16 @@ class Describer:
         if not isinstance(typed, str):
             return "config.json"
         name = quoted(hub_id.split("/")[-1]) if hub_id else quoted(typed)
-        bare = hub_id and typed[:1].isdigit() and typed.strip().lower().endswith(("b", "m"))
-        return name_of(self.lang, "sign", "stand_in").format(model=name, typed=quoted(typed)) if bare else name
+        if hub_id and typed[:1].isdigit() and typed.strip().lower().endswith(("b", "m")):
+            return name_of(self.lang, "sign", "stand_in").format(model=name, typed=quoted(typed))
+        if hub_id and is_other_release(typed):
+            return name_of(self.lang, "sign", "same_as").format(model=name, typed=quoted(typed.split("/")[-1]))
+        return name
+
+    def unknown_family(self) -> str:
+        """That a family is not known, and which model was taken in its stead."""
+        model = str(self._run(0).get("resolved_model") or self._run(0).get("model"))
+        return say(self.lang, "unknown.family", name=quoted(self.answer.unknown_family), model=quoted(model))
 
     def way(self, index: int) -> str:
         """Method and precision, or the task where nothing is trained."""
@@ -56,10 +64,15 @@ class Describer:
             parts = [
                 stage if stage in ("DPO", "PPO", "GRPO", "KTO", "ORPO", "SIMPO") else "",
                 name_of(self.lang, "method", method or "") + (f" r{rank}" if rank else ""),
-                (run.get("weight_format") or "") if method != "qlora" else "",
+                self._format(run),
                 run.get("precision") or "",
             ]
         return " ".join(quoted(part) for part in parts if part)
+
+    def _format(self, run: dict[str, Any]) -> str:
+        """The base's format, unless it is what QLoRA means anyway."""
+        stated = str(run.get("weight_format") or "")
+        return "" if run.get("method") == "qlora" and stated == "nf4" else stated
 
     def cards(self, index: int) -> str:
         """How many of which card; empty when none is asked about."""

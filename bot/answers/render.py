@@ -1,5 +1,6 @@
 """An Answer becomes its text: one template per kind of reply and language."""
 
+from collections.abc import Sequence
 from functools import cache
 
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
@@ -9,6 +10,7 @@ from bot.answers.describe import Describer, problem_in
 from bot.answers.layout import table, wrapped
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
+from bot.intake.doubts import Doubt
 from bot.texts import name_of, say, texts
 
 MOST_QUOTED = 60
@@ -49,7 +51,7 @@ def template_of(answer: Answer) -> str:
     return "one" if len(answer.estimates) == 1 else "several"
 
 
-def rendered(answer: Answer, unknown: dict[str, str] | None = None, explain: bool = False) -> Answer:
+def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False) -> Answer:
     """The answer with its text and the numbers in it."""
     ledger = Ledger(answer)
     name = "explain" if explain else template_of(answer)
@@ -59,20 +61,31 @@ def rendered(answer: Answer, unknown: dict[str, str] | None = None, explain: boo
         n=ledger,
         d=Describer(answer, ledger),
         problem=problem_in(answer.lang, answer.estimates[0]) if answer.estimates else "",
-        sentences=_sentences(answer, unknown or {}),
+        sentences=_sentences(answer, doubts),
         examples=texts(answer.lang)["help"]["examples"],
     )
     return answer.model_copy(update={"text": text.strip(), "numbers": ledger.figures})
 
 
-def _sentences(answer: Answer, unknown: dict[str, str]) -> list[str]:
+def _sentences(answer: Answer, doubts: Sequence[Doubt]) -> list[str]:
     """What to ask back: one sentence for each value that is wrong, unknown or missing."""
     said = [say(answer.lang, f"invalid.{name}") for name in answer.invalid]
     said += list(dict.fromkeys(problem_in(answer.lang, found) for found in answer.estimates if found.error))
-    said += [
-        say(answer.lang, "unknown.other", value=quoted(value, MOST_QUOTED), field=name_of(answer.lang, "field", name))
-        for name, value in unknown.items()
-    ]
+    said += [_doubted(answer.lang, doubt) for doubt in doubts]
     if not said:
         said = [say(answer.lang, f"missing.{name}") for name in ("samples", "model") if name in answer.missing][:1]
     return said
+
+
+def _doubted(lang: str, doubt: Doubt) -> str:
+    """What is asked back about something that was not understood."""
+    names = name_of(lang, "sign", "comma").join(doubt.near)
+    if doubt.kind == "closed":
+        return say(lang, "unknown.closed", name=doubt.name)
+    if doubt.kind == "option":
+        hint = say(lang, "unknown.hint", names=names) if names else ""
+        return say(lang, "unknown.option", name=quoted(doubt.name, MOST_QUOTED), hint=hint)
+    field, value = name_of(lang, "field", doubt.name), quoted(doubt.value, MOST_QUOTED)
+    if not names:
+        return say(lang, "unknown.other", value=value, field=field)
+    return say(lang, "unknown.choice", value=value, field=field, names=names)

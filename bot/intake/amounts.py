@@ -1,6 +1,7 @@
 """Stretches of time and money in a message, read so that "30m" is no model and "12$/h" no count."""
 
 from bot.intake import quantities
+from bot.intake.names import card_named
 from bot.intake.sheet import Sheet
 
 HOURS = {
@@ -30,6 +31,8 @@ def _read_hours(sheet: Sheet, start: int) -> bool:
     number = quantities.signed(sheet.tokens, start)
     unit = sheet.tokens[number.end].text if number and number.end < len(sheet.tokens) else ""
     if number is None or unit not in HOURS or not sheet.is_free(start, number.end + 1):
+        return False
+    if card_named(sheet.words(start, number.end + 1)):  # 4090D
         return False
     hours, end = number.value * HOURS[unit], number.end + 1
     end += end < len(sheet.tokens) and sheet.tokens[end].text == "时"

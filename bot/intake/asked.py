@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bot.intake.options import is_command
 from bot.intake.sheet import Sheet
 
 QUESTION_ORDER = (
@@ -51,7 +52,7 @@ def asked_in(sheet: Sheet) -> Asked:
     cues = sheet.questions
     return Asked(
         question=_question(sheet, cues),
-        marked="?" in sheet.text or bool(cues),
+        marked="?" in sheet.text or "吗" in sheet.text or bool(cues) or _begins_as_question(sheet),
         domain=sheet.has("cue", value="domain"),
         elsewhere=sheet.has("cue", value="elsewhere"),
         chatter=sheet.has("cue", value="chatter"),
@@ -86,9 +87,17 @@ def _alternatives(sheet: Sheet) -> bool:
     return sheet.against and several
 
 
+def _begins_as_question(sheet: Sheet) -> bool:
+    return bool(sheet.tokens) and sheet.tokens[0].text in ("can", "could", "will", "would", "does", "is")
+
+
 def is_ours(sheet: Sheet, asked: Asked, in_conversation: bool) -> bool:
     """Whether the message is a question about memory rather than talk that happens to hold numbers."""
+    if is_command(sheet) and sheet.has("cue", value="command"):
+        return True
     fields = {reading.field for reading in sheet.readings} & SUBSTANCE
+    if _is_nothing_else(sheet, fields) or _is_of_adapters(sheet, asked):
+        return True
     if asked.chatter and not asked.marked and not fields & {"model", "size"}:
         return False
     if in_conversation and (fields or sheet.invalid or asked.question):
@@ -98,6 +107,18 @@ def is_ours(sheet: Sheet, asked: Asked, in_conversation: bool) -> bool:
     if fields <= WEAK and not _is_told_more(sheet, asked):
         return False
     return bool(fields & {"model", "size"}) or asked.marked or bool(sheet.invalid)
+
+
+def _is_nothing_else(sheet: Sheet, fields: set[str]) -> bool:
+    """Whether the whole message is a model, a size or a card: who sends "7b" asks about it."""
+    rest = [token for token, taken in zip(sheet.tokens, sheet.taken, strict=True) if not taken and token.kind != "sign"]
+    return bool(fields & {"model", "size", "hardware"}) and not rest
+
+
+def _is_of_adapters(sheet: Sheet, asked: Asked) -> bool:
+    """Whether a word occurs that is used of fine-tuning alone, or a closed model with anything asked of it."""
+    methods = set(sheet.values("method")) & {"lora", "dora", "qlora", "galore"}
+    return bool(methods or (sheet.values("closed") and asked.marked and asked.domain)) and not asked.chatter
 
 
 def _is_told_more(sheet: Sheet, asked: Asked) -> bool:

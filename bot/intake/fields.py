@@ -16,6 +16,14 @@ def read_tools(sheet: Sheet) -> None:
     read_fields(sheet, ("engine", "framework"))
 
 
+def read_closed(sheet: Sheet) -> None:
+    """Models whose weights are not published, with their version: "claude 3.5"."""
+    for index in sheet.free_starts():
+        word = sheet.phrase(index, "closed")
+        if word and not _is_inside(sheet, word.start, word.end):
+            sheet.read("closed", word.value, word.start, word.end, f"the weights of {word.value} are not published")
+
+
 def read_fields(sheet: Sheet, names: tuple[str, ...] = WORD_FIELDS) -> None:
     """Every phrase of the lexicon that names a field's value, the longest phrase at each place."""
     for index in sheet.free_starts():

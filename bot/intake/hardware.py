@@ -9,17 +9,40 @@ from dataclasses import dataclass
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
 from bot.intake.names import KnownCard, card_named
+from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
 LONGEST_NAME = 7
 FILLERS = frozenset(
-    {"(", ")", ",", "的", "-", "gpu", "gpus", "card", "cards", "卡", "张", "块", "显卡", "nvidia", "x", "*", "×", "of"}
+    {
+        "(",
+        ")",
+        ",",
+        "的",
+        "-",
+        "mig",
+        "gpu",
+        "gpus",
+        "card",
+        "cards",
+        "卡",
+        "张",
+        "块",
+        "显卡",
+        "nvidia",
+        "x",
+        "*",
+        "×",
+        "of",
+    }
 )
-VARIANTS = frozenset({"ti", "super", "d", "s", "m", "g", "gb", "x", "laptop", "mobile"})
+VARIANTS = frozenset({"ti", "tis", "super", "d", "dv", "s", "m", "g", "gb", "x", "laptop", "mobile"})
 ONES = frozenset({"a", "an", "one", "single", "my"})
 COUNT_WORDS = frozenset({"张", "块", "卡", "片", "gpus", "gpu", "cards", "card"})
 NO_NAMES = frozenset({"gpu", "gpus", "card", "cards", "vram", "显", "卡", "存", "mig", "ampere"})
 """Words around a name that the catalogue looks past, but that are no part of it."""
+UNIFIED_SIZES = frozenset({8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512})
+"""Gigabytes that Apple machines are sold with."""
 ALSO = frozenset({"or", "/", "或", "是", "and", "和"})
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
 NODE_WORDS = frozenset({"nodes", "node", "机", "节", "台"})
@@ -35,6 +58,7 @@ class Hardware:
     nodes: int | None = None
     memory_gb: float | None = None
     usable: bool = False
+    slice: str | None = None
 
 
 class _Cluster:
@@ -58,7 +82,7 @@ class _Cluster:
         return bool(self.found.gpu or self.found.memory_gb or self.found.count or self.invalid)
 
     def _part(self) -> bool:
-        return self._nodes() or self._count() or self._memory() or self._card()
+        return self._nodes() or self._slice() or self._count() or self._memory() or self._card()
 
     def _each(self) -> bool:
         word = self.sheet.phrase(self.position, "cue")
@@ -101,7 +125,7 @@ class _Cluster:
             behind = quantities.small_count(self.tokens, at + 1)
             if behind and self._text(behind.end) not in quantities.MEMORY_UNITS and not self._card_end(at + 1):
                 return behind.value, behind.end
-        if self.tokens[at].text in ONES and self._is_hardware(at + 1):
+        if self.tokens[at].text in ONES and not self._glued(at + 1) and self._is_hardware(at + 1):
             return 1, at + 1
         number = quantities.small_count(self.tokens, at)
         if number is None:
@@ -118,14 +142,26 @@ class _Cluster:
     def _is_hardware(self, at: int) -> bool:
         while self._text(at) in (" ", "(", "nvidia"):
             at += 1
-        return bool(at < len(self.tokens) and (quantities.memory_gb(self.tokens, at) or self._card_end(at)))
+        if at >= len(self.tokens):
+            return False
+        sized = quantities.memory_gb(self.tokens, at) or quantities.mig_profile(self.tokens, at)
+        return bool(sized or self._card_end(at))
 
     def _named_card(self, at: int) -> bool:
         """Whether a card whose name has letters begins here: a plain number before it counts it."""
         return at < len(self.tokens) and self.tokens[at].kind == "word" and bool(self._card_end(at))
 
+    def _slice(self) -> bool:
+        """A MIG profile, such as 1g.10gb, of the card named before it or of one that is not named."""
+        profile = quantities.mig_profile(self.tokens, self.position)
+        if profile is None or self.found.slice:
+            return False
+        self.found.slice, self.found.memory_gb = profile.name, profile.memory_gb
+        self.position = profile.end
+        return True
+
     def _memory(self) -> bool:
-        quantity = quantities.memory_gb(self.tokens, self.position)
+        quantity = quantities.memory_gb(self.tokens, self.position) or self._unified_memory()
         if quantity is None or (self.found.memory_gb is not None and not self._usable_before()):
             return False
         low, high = LIMITS["memory_gb"]
@@ -136,6 +172,15 @@ class _Cluster:
         self.found.usable = self.found.usable or self._usable_before()
         self.position = quantity.end
         return True
+
+    def _unified_memory(self) -> Quantity | None:
+        """The bare number behind an Apple chip: "M3 Max 64"."""
+        card = card_named(self.found.gpu) if self.found.gpu and not self.found.memory_gb else None
+        number = quantities.signed(self.tokens, self.position)
+        if card is None or not card.unified or number is None or number.value not in UNIFIED_SIZES:
+            return None
+        glued = number.end < len(self.tokens) and self.tokens[number.end].glued
+        return None if glued and self.tokens[number.end].kind == "word" else number
 
     def _usable_before(self) -> bool:
         return any(
@@ -159,7 +204,7 @@ class _Cluster:
         self.start_of_name = self.position
         for at in range(self.position + 1, end):
             quantity = quantities.memory_gb(self.tokens, at)
-            if quantity and quantity.end >= end:
+            if quantity and quantity.end >= end and card_named(self.sheet.words(self.position, at)):
                 return at - (self.tokens[at - 1].text in "-("), quantity.value, quantity.end
         return end, None, end
 
@@ -177,7 +222,9 @@ class _Cluster:
         edges = (self.tokens[start], self.tokens[end - 1])
         if not self.sheet.is_free(start, end) or any(one.kind == "sign" or one.text in NO_NAMES for one in edges):
             return False
-        if quantities.memory_gb(self.tokens, start):
+        if quantities.memory_gb(self.tokens, start) or self._is_article(start, end):
+            return False
+        if any(quantities.mig_profile(self.tokens, at) for at in range(start, end)):
             return False
         if end == start + 1 and self.tokens[start].kind == "number" and self.tokens[start].number % 1000 == 0:
             return False
@@ -187,6 +234,14 @@ class _Cluster:
         if after is None or not after.glued or last.kind == after.kind == "word":
             return True
         return not (last.kind == "number" and after.kind == "word" and after.text not in VARIANTS)
+
+    def _is_article(self, start: int, end: int) -> bool:
+        """Whether the name would be an article and a number: "a 100" in the middle of a sentence is no A100."""
+        apart = end > start + 1 and not self.tokens[start + 1].glued
+        return apart and self.sheet.words(start, start + 1) == "a"
+
+    def _glued(self, at: int) -> bool:
+        return at < len(self.tokens) and self.tokens[at].glued
 
     def _text(self, at: int) -> str:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""

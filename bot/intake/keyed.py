@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from bot.intake import quantities
+from bot.intake.names import model_named
 from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
@@ -72,6 +73,8 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     found = _value_at(key.value)(sheet.tokens, position) if position < len(sheet.tokens) else None
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
         return False
+    if key.end - start == 1 and len(sheet.tokens[start].text) == 1 and _is_name(sheet, start, found.end):
+        return False
     name = sheet.words(key.start, key.end)
     note_number(sheet, key.value, found.value, start, found.end, f'the number behind "{name}"')
     _read_more(sheet, key.value, found.end)
@@ -84,6 +87,13 @@ def _ends_a_name(sheet: Sheet, start: int, end: int) -> bool:
         return False
     letter, hyphen, name = sheet.tokens[start], sheet.tokens[start - 1], sheet.tokens[start - 2]
     return letter.glued and hyphen.glued and hyphen.text in "-_" and name.kind == "word"
+
+
+def _is_name(sheet: Sheet, start: int, end: int) -> bool:
+    """Whether a letter and its number end the name of a model: the "r1" of "deepseek r1"."""
+    hyphen = start > 0 and sheet.tokens[start - 1].text in "-_"
+    first = start - 1 - hyphen
+    return first >= 0 and sheet.tokens[first].kind != "sign" and model_named(sheet.words(first, end)) is not None
 
 
 def _is_other(sheet: Sheet, field: str, end: int) -> bool:
@@ -122,9 +132,14 @@ def _read_before(sheet: Sheet, start: int) -> bool:
         if key is None or key.value not in BEFORE_KEY or _names_a_number(sheet, key.end):
             return False
         field, end = key.value, key.end
-    value = quantities.counted(sheet.tokens, start, binary=field == "seq_len") or found
+    value = quantities.counted(sheet.tokens, start, binary=field == "seq_len" and not _is_factor(sheet, start)) or found
     note_number(sheet, field, value.value, start, end, f'the number before "{sheet.words(position, end)}"')
     return True
+
+
+def _is_factor(sheet: Sheet, start: int) -> bool:
+    """Whether the number multiplies another amount, where k means a thousand: "10k samples x 1k tokens"."""
+    return start > 1 and sheet.tokens[start - 1].text in quantities.TIMES and sheet.tokens[start - 2].kind == "word"
 
 
 def _names_a_number(sheet: Sheet, end: int) -> bool:

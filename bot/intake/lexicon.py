@@ -31,6 +31,7 @@ class Lexicon:
     """Phrases by their first piece, longest first; a phrase is cut into pieces when a message first may hold it."""
 
     def __init__(self, sections: dict[str, dict[str, list[str]]]) -> None:
+        self._values = {section: tuple(values) for section, values in sections.items()}
         self._by_initial: dict[str, list[tuple[str, str, str]]] = {}
         self._beginning_with = lru_cache(maxsize=4096)(self._phrases_from)
         for section, values in sections.items():
@@ -52,6 +53,10 @@ class Lexicon:
                 if end:
                     return Word(entry.section, entry.value, start, end)
         return None
+
+    def choices(self, section: str) -> tuple[str, ...]:
+        """The values of a section in the order of the file."""
+        return self._values.get(section, ())
 
     def words(self, *sections: str) -> dict[str, tuple[str, str]]:
         """Every one-word phrase of these sections with its section and value: what a typo may have meant."""

@@ -2,13 +2,14 @@
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
-from bot.intake.names import KnownModel, model_meant, model_named
+from bot.intake.names import KnownModel, card_named, model_meant, model_named
 from bot.intake.sheet import Sheet
 from estimator.catalogue import model_names
 
 LONGEST_NAME = 16
 SHORTEST_MISSPELLED = 4
 MOST_MEMBERS = 40
+HIGHEST_VERSION = 10
 INSIDE_NAMES = frozenset("-_/.:+")
 EVERYDAY_WORDS = frozenset(
     {
@@ -29,6 +30,9 @@ EVERYDAY_WORDS = frozenset(
     }
 )
 """Model families that are also plain words: alone they name a model only next to a size or the word model."""
+
+UNCLEAR_WORDS = frozenset({"beam", "command", "sky", "base", "large", "small"})
+"""Those that say nothing of a model even where the talk is of models."""
 
 
 def read_models(sheet: Sheet) -> None:
@@ -62,6 +66,17 @@ def _name_end(sheet: Sheet, start: int) -> int:
         if _may_end(sheet, start, end) and model_named(sheet.words(start, end)):
             return 0 if sheet.words(start, end).lower() in EVERYDAY_WORDS else end
     return 0
+
+
+def read_shy_models(sheet: Sheet) -> None:
+    """A family whose name is also a plain word, once a method or a format says that the talk is of models."""
+    fields = {reading.field for reading in sheet.readings}
+    if fields & {"model", "size"} or not fields & {"method", "weight_format", "engine", "parallelism"}:
+        return
+    for index in sheet.free_starts():
+        word = sheet.tokens[index].text
+        if word in EVERYDAY_WORDS - UNCLEAR_WORDS and model_named(word):
+            sheet.read("model", word, index, index + 1, f'"{word}" is a family; its usual size is meant')
 
 
 def _furthest(sheet: Sheet, start: int) -> int:
@@ -114,7 +129,9 @@ def _is_hub_id(sheet: Sheet, start: int, slash: int, end: int) -> bool:
 
 def _read_size(sheet: Sheet, start: int) -> None:
     size = quantities.billions(sheet.tokens, start)
-    if size is None or not sheet.is_free(start, size.end) or sheet.tokens[start].text == "-":
+    if size is None or not sheet.is_free(start, size.end) or _is_card(sheet, start, size.end):
+        return
+    if sheet.tokens[start].text == "-" and _behind_a_word(sheet, start):
         return
     low, high = LIMITS["params_b"]
     if not low <= size.value <= high:
@@ -127,17 +144,43 @@ def _read_size(sheet: Sheet, start: int) -> None:
     sheet.read("size", (size.value, text), start, size.end, f'"{text}" is a number of parameters')
 
 
+def _is_card(sheet: Sheet, start: int, end: int) -> bool:
+    """Whether a card goes by this number and letter, and no model: the 910B is an Ascend."""
+    names = [sheet.words(start, last) for last in (end, end + 1) if last <= len(sheet.tokens)]
+    return any(card_named(name) for name in names) and model_named(names[0]) is None
+
+
+def _behind_a_word(sheet: Sheet, start: int) -> bool:
+    """Whether a hyphen sets a size off from the name before it, so that it is no minus."""
+    return start > 0 and sheet.tokens[start - 1].kind != "sign" and sheet.phrase(start - 1, "key") is None
+
+
 def _read_misspelled(sheet: Sheet, start: int, end: int) -> bool:
     """A word right before a size that together are nearly a name: "mistal 7b"; with a hyphen it must be a name."""
     hyphen = start > 0 and sheet.tokens[start - 1].text in "-_" and sheet.tokens[start].glued
-    first = start - 1 - hyphen
-    if first < 0 or not sheet.is_free(first, start) or not _may_be_name(sheet, first):
-        return False
-    name = sheet.words(first, end)
-    meant = model_meant(name)
-    if meant or hyphen:
-        sheet.read("model", name, first, end, f'"{name}" is near {meant.hub_id}' if meant else "a name with a size")
-    return bool(meant or hyphen)
+    last = start - 1 - hyphen
+    for first in (last, last - 1 if _is_version(sheet, last) else -1):
+        if first < 0 or not sheet.is_free(first, start) or not _may_be_name(sheet, first):
+            continue
+        name = sheet.words(first, end)
+        meant = model_meant(name)
+        if meant or hyphen:
+            sheet.read("model", name, first, end, f'"{name}" is near {meant.hub_id}' if meant else "a name with a size")
+            return True
+        _note_unknown_family(sheet, first, start)
+    return False
+
+
+def _is_version(sheet: Sheet, index: int) -> bool:
+    """Whether a small number stands there, as in "lama 3 8b"."""
+    return index > 0 and sheet.tokens[index].kind == "number" and sheet.tokens[index].number < HIGHEST_VERSION
+
+
+def _note_unknown_family(sheet: Sheet, first: int, end: int) -> None:
+    """A word that nothing else reads, right before a size: a family that is not known, whose size is answered for."""
+    if not sheet.has_at(first, "cue", "question", "against"):
+        word = sheet.words(first, end)
+        sheet.read("family", word, first, end, f'no family is known as "{word}"')
 
 
 def _may_be_name(sheet: Sheet, index: int) -> bool:
@@ -183,6 +226,9 @@ def _of_family(name: str, size: float, text: str) -> str | None:
         known = model_named(candidate)
         if known and not known.size and _is_near(known, size):
             return candidate
+    meant = model_meant(f"{stem} {text}")
+    if meant and not meant.size and _is_near(meant, size):
+        return f"{stem} {text}"
     return _listed_member(stem, size)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from estimator.catalogue import aliases, rows
-from estimator.catalogue.cards import cards
+from estimator.catalogue.cards import apple_chip, cards
 from estimator.catalogue.gpu_text import core
 from estimator.catalogue.gpus import find_gpu
 from estimator.catalogue.models import find_model
@@ -12,6 +12,8 @@ from estimator.catalogue.names import billions as sizes_in_billions
 from estimator.catalogue.names import normalised, squeezed
 from estimator.errors import EstimatorError
 
+RELEASES = ("hub", "repo", "other", "short")
+"""Kinds of names that are a release's own."""
 NEAR_SIZE = 0.25
 """A bare size may be told by a model this much larger or smaller, when the answer says so."""
 
@@ -38,6 +40,14 @@ def model_named(text: str) -> KnownModel | None:
     return KnownModel(known.id, known.ambiguous, known.type == "size") if known else None
 
 
+def is_other_release(text: str) -> bool:
+    """Whether a text names a release that shares its architecture with the model it is counted as: -it for -pt."""
+    known = aliases.squeezed_key(squeezed(normalised(text)))
+    if known is None or known.ambiguous or known.type not in RELEASES:
+        return False
+    return squeezed(normalised(text.rsplit("/", 1)[-1])) not in squeezed(normalised(known.id))
+
+
 def model_meant(text: str) -> KnownModel | None:
     """The model of ``text`` as the estimator reads it: uploads, fine-tunes and slips of the keyboard included."""
     if known := model_named(text):
@@ -55,6 +65,7 @@ class KnownCard:
 
     memory_gb: float | None
     several_sizes: bool
+    unified: bool = False
 
 
 @cache
@@ -72,7 +83,8 @@ def _sizes_by_core() -> dict[str, tuple[bool, frozenset[int]]]:
 @lru_cache(maxsize=4096)
 def card_named(text: str) -> KnownCard | None:
     """The card that a text names exactly, with or without its memory; a text that is only similar is none."""
-    known = _sizes_by_core().get(core(text.lower()))
+    bare = core(text.lower())
+    known = _sizes_by_core().get(bare) or ((False, frozenset()) if apple_chip(bare) else None)
     if known is None:
         return None
     try:
@@ -80,7 +92,17 @@ def card_named(text: str) -> KnownCard | None:
     except EstimatorError:
         memory = None
     consumer, sizes = known
-    return KnownCard(memory, len(sizes) > 1 and not consumer)
+    return KnownCard(memory, len(sizes) > 1 and not consumer, apple_chip(bare) is not None)
+
+
+def full_card_name(text: str) -> str:
+    """The card's name with its memory where every card that goes by ``text`` has the same: A800 is an A800 80GB."""
+    try:
+        match = find_gpu(text)
+    except EstimatorError:
+        return text
+    alone = not match.candidates and match.name.endswith(f"{match.nominal_gb:g}GB")
+    return f"{text} {match.nominal_gb:g}GB" if alone and match.kind == "datacenter" else text
 
 
 def card_name(text: str) -> str:

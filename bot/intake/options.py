@@ -6,6 +6,22 @@ from bot.intake.hardware import Hardware
 from bot.intake.lexicon import Word, lexicon
 from bot.intake.sheet import Sheet
 
+NONE = frozenset({"none", "no", "off", "false", "无", "不", "否"})
+READ_AS: dict[str, set[str]] = {
+    "model": {"model", "size", "closed", "family", "params_b"},
+    "gpu": {"hardware", "memory_gb", "gpu_count"},
+    "gpu_count": {"gpu_count", "hardware"},
+    "memory_gb": {"memory_gb", "hardware"},
+    "nodes": {"nodes", "hardware"},
+    "method": {"method", "stage"},
+    "stage": {"stage", "task"},
+    "task": {"task", "stage", "method", "engine"},
+    "precision": {"precision", "weight_format"},
+    "engine": {"engine", "framework"},
+    "framework": {"framework", "engine"},
+}
+"""The readings that answer an option, where there are others than its own field."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -19,7 +35,7 @@ class Option:
 
 def options_in(sheet: Sheet) -> list[Option]:
     """Every ``key:value`` whose key the lexicon knows; a value ends at the next key or at the end of the line."""
-    keys = _keys_in(sheet)
+    keys = keys_in(sheet)
     found = []
     for number, key in enumerate(keys, 1):
         start = key.end + 1
@@ -29,7 +45,7 @@ def options_in(sheet: Sheet) -> list[Option]:
     return found
 
 
-def _keys_in(sheet: Sheet) -> list[Word]:
+def keys_in(sheet: Sheet) -> list[Word]:
     """Every key with a colon or an equals sign behind it."""
     keys: list[Word] = []
     for index in range(len(sheet.tokens)):
@@ -58,6 +74,27 @@ def read_unknown_names(sheet: Sheet) -> None:
             sheet.read("hardware", named, option.start, option.end, "the value of the option")
 
 
+def read_refusals(sheet: Sheet) -> None:
+    """``quant:none``, ``offload:no``: the option is left at what it is without."""
+    for option in options_in(sheet):
+        if option.value.lower() in NONE and not option.field.startswith("gradient"):
+            sheet.take(option.start, option.end)
+            sheet.declined.add(option.field)
+
+
 def unread_options(sheet: Sheet) -> list[Option]:
-    """The options of which nothing was understood, once all fields have been read."""
-    return [option for option in options_in(sheet) if not any(sheet.taken[option.start : option.end])]
+    """The options of which nothing that fits them was understood, once all fields have been read."""
+    return [option for option in options_in(sheet) if not _is_read(sheet, option)]
+
+
+def _is_read(sheet: Sheet, option: Option) -> bool:
+    """Whether a reading of the option's own kind covers part of its value, or the value was found impossible."""
+    fields = READ_AS.get(option.field, {option.field})
+    inside = (one for one in sheet.readings if one.start < option.end and option.start < one.end)
+    refused = option.field in sheet.declined or bool(fields & set(sheet.invalid))
+    return refused or any(one.field in fields for one in inside)
+
+
+def is_command(sheet: Sheet) -> bool:
+    """Whether the message is a slash command."""
+    return sheet.text.lstrip().startswith("/")

@@ -73,6 +73,27 @@ def memory_gb(tokens: list[Token], start: int) -> Quantity | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A MIG profile, its memory, and the index after its last token."""
+
+    name: str
+    memory_gb: float
+    end: int
+
+
+def mig_profile(tokens: list[Token], start: int) -> Profile | None:
+    """A slice of a card: 1g.10gb, 3g-40gb, 2g.20g."""
+    pieces = tokens[start : start + 5]
+    if len(pieces) < 5 or not all(piece.glued for piece in pieces[1:]):
+        return None
+    parts, unit, sign, memory, end = pieces
+    shaped = parts.kind == memory.kind == "number" and unit.text == "g" and sign.text in ".-_"
+    if not shaped or end.text not in ("g", "gb") or not (parts.text.isdigit() and memory.text.isdigit()):
+        return None
+    return Profile(f"{parts.text}g.{memory.text}gb", memory.number, start + 5)
+
+
 def billions(tokens: list[Token], start: int) -> Quantity | None:
     """A count of parameters: 7b, 0.5B, 125m, 70 billion, 70亿; in billions."""
     plain = signed(tokens, start)

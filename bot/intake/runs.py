@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
-from bot.intake.names import model_meant, nearest_sized
+from bot.intake.names import full_card_name, model_meant, nearest_sized
 from bot.intake.quantities import billions
 from bot.intake.sheet import Sheet
 from bot.intake.tokens import tokenize
@@ -98,7 +98,9 @@ def _offload_fields(sheet: Sheet) -> Fields:
 
 def _hardware_fields(hardware: Hardware) -> Fields:
     fields: Fields = {}
-    if hardware.gpu:
+    if hardware.slice:
+        fields["gpu"] = f"{hardware.gpu or 'MIG'} {hardware.slice}"
+    elif hardware.gpu:
         fields["gpu"] = _card_name(hardware)
     elif hardware.memory_gb:
         fields["gpu"] = f"{hardware.memory_gb:g}GB"
@@ -115,11 +117,13 @@ def _hardware_fields(hardware: Hardware) -> Fields:
 def _card_name(hardware: Hardware) -> str:
     """The card as the message has it, with the stated memory where the name alone does not say that."""
     name, stated, card = str(hardware.gpu), hardware.memory_gb, hardware.card
-    if stated is None or card is None or hardware.usable:
+    if card is None or hardware.usable:
         return name
+    if stated is None:
+        return full_card_name(name)
     usual = card.memory_gb or 0
     if abs(usual / stated - 1) <= SAME_CARD:
-        return f"{name} {usual:g}GB" if card.several_sizes else name
+        return f"{name} {usual:g}GB" if card.several_sizes and usual == stated else name
     return f"{name} {stated:g}GB"
 
 

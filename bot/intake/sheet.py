@@ -17,6 +17,7 @@ class Reading:
     text: str
     why: str
     start: int = 0
+    end: int = 0
 
 
 @dataclass(slots=True)
@@ -28,6 +29,7 @@ class Sheet:
     taken: list[bool]
     readings: list[Reading] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
+    declined: set[str] = field(default_factory=set)
     questions: set[str] = field(default_factory=set)
     against: bool = False
 
@@ -53,7 +55,7 @@ class Sheet:
 
     def read(self, name: str, value: Any, start: int, end: int, why: str) -> None:
         """Note a reading and use its tokens up."""
-        self.readings.append(Reading(name, value, self.words(start, end), why, start))
+        self.readings.append(Reading(name, value, self.words(start, end), why, start, end))
         self.take(start, end)
 
     def free_starts(self) -> Iterator[int]:
@@ -71,6 +73,10 @@ class Sheet:
         """Whether any phrase of these sections occurs, used up or not."""
         found = (lexicon().at(self.tokens, index, *sections) for index in range(len(self.tokens)))
         return any(word is not None and value in (None, word.value) for word in found)
+
+    def has_at(self, start: int, *sections: str) -> bool:
+        """Whether a phrase of these sections begins at ``start``, used up or not."""
+        return lexicon().at(self.tokens, start, *sections) is not None
 
     def values(self, name: str) -> list[Any]:
         """All values read for a field, in the order of the message, each once."""

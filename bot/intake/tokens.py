@@ -10,6 +10,9 @@ Kind = Literal["number", "word", "han", "sign"]
 MAX_CHARACTERS = 4000
 """A question longer than this is cut: what matters is said before."""
 
+LARGEST = 1e18
+"""No number of a question is larger; a longer row of digits counts as this, which no field accepts."""
+
 _MENTIONS = re.compile(r"<(?:[@#][!&]?|a?:\w+:)\d+>|@(?:everyone|here)\b")
 _LINKS = re.compile(r"https?://[^\s/)\]>]+/?")
 _TOKEN = re.compile(
@@ -38,7 +41,7 @@ class Token:
     @property
     def number(self) -> float:
         """The value of a number token."""
-        return float(self.text.replace(",", "").replace("_", ""))
+        return min(float(self.text.replace(",", "").replace("_", "")), LARGEST)
 
 
 def clean(text: str) -> str:

@@ -4,11 +4,19 @@ from dataclasses import dataclass, field
 
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
-from bot.intake.fields import read_bare_lengths, read_fields, read_other_memory, read_parallel_sizes, read_tools
+from bot.intake.doubts import Doubt, doubts_in
+from bot.intake.fields import (
+    read_bare_lengths,
+    read_closed,
+    read_fields,
+    read_other_memory,
+    read_parallel_sizes,
+    read_tools,
+)
 from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
-from bot.intake.models import read_models
-from bot.intake.options import read_unknown_names, unread_options
+from bot.intake.models import read_models, read_shy_models
+from bot.intake.options import read_refusals, read_unknown_names
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.sheet import Reading, Sheet
 from bot.intake.typos import read_typos
@@ -33,7 +41,8 @@ class Question:
     runs: list[Fields] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
-    unknown: dict[str, str] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
+    unknown_family: str = ""
     readings: list[Reading] = field(default_factory=list)
 
 
@@ -49,16 +58,19 @@ def understand(text: str, history: list[str] | None = None) -> Question:
 def read_sheet(text: str) -> Sheet:
     """All fields of one message, the surest kinds of reading first."""
     sheet = Sheet.of(text)
+    read_refusals(sheet)
     read_keyed_numbers(sheet)
     read_amounts(sheet)
     read_parallel_sizes(sheet)
     read_other_memory(sheet)
     read_tools(sheet)
+    read_closed(sheet)
     read_models(sheet)
     read_questions(sheet)
     read_hardware(sheet)
     read_fields(sheet)
     read_typos(sheet)
+    read_shy_models(sheet)
     read_bare_lengths(sheet)
     read_unknown_names(sheet)
     return sheet
@@ -71,7 +83,7 @@ def _understand_one(text: str, previous: Question | None) -> Question:
         return Question("refuse", "other")
     if asked.question == "help" and not sheet.values("model"):
         return Question("answer", "help")
-    if not is_ours(sheet, asked, previous is not None) and not unread_options(sheet):
+    if not is_ours(sheet, asked, previous is not None):
         return Question("ignore", "other")
     spoken = _merged(spoken_runs(sheet), previous, asked)
     return _question(sheet, asked, [settled(run, asked.domain) for run in spoken], previous)
@@ -84,8 +96,8 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
     missing += lacking
     if question in ("time", "cost") and not any(sheet.values(name) for name in AMOUNTS):
         missing.append("samples")
-    unknown = _unknown_values(sheet)
-    stuck = sheet.invalid or unknown or "samples" in missing or not all(run.get("model") for run in runs)
+    doubts = doubts_in(sheet)
+    stuck = sheet.invalid or doubts or "samples" in missing or not all(run.get("model") for run in runs)
     return Question(
         reply="clarify" if stuck else "answer",
         question=question,
@@ -93,16 +105,10 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
         runs=[with_facts(run) for run in (spoken if stuck else runs)],
         missing=missing,
         invalid=list(dict.fromkeys(sheet.invalid)),
-        unknown=unknown,
+        doubts=doubts,
+        unknown_family=next(iter(sheet.values("family")), ""),
         readings=sheet.readings,
     )
-
-
-def _unknown_values(sheet: Sheet) -> dict[str, str]:
-    """Options of a slash command whose value nothing was understood of; in prose a colon is only a colon."""
-    if not sheet.text.lstrip().startswith("/"):
-        return {}
-    return {option.field: option.value for option in unread_options(sheet)}
 
 
 def _with_stand_ins(spoken: list[Fields], question: str) -> list[Fields]:

@@ -184,9 +184,19 @@ def stated_format(config: dict[str, Any]) -> str | None:
         return f"{method}-{bits}bit-g{group}" if group > 0 else f"{method}-{bits}bit-g128"
     if method.startswith("bitsandbytes"):
         return _bitsandbytes_format(stated)
-    return {"fp8": "fp8", "fbgemm-fp8": "fp8", "mxfp4": "mxfp4", "modelopt": "fp8", "compressed-tensors": "fp8"}.get(
-        method
-    )
+    if method in ("modelopt", "compressed-tensors"):
+        return _by_groups(stated)
+    return {"fp8": "fp8", "fbgemm-fp8": "fp8", "mxfp4": "mxfp4"}.get(method)
+
+
+def _by_groups(stated: dict[str, Any]) -> str:
+    """compressed-tensors and ModelOpt state bits and type of the weights by groups of modules; fp8 where they do not."""
+    groups = stated.get("config_groups")
+    first = next(iter(groups.values()), None) if isinstance(groups, dict) else None
+    weights = first.get("weights") if isinstance(first, dict) else None
+    if not isinstance(weights, dict) or weights.get("num_bits") != 4:
+        return "nvfp4" if "nvfp4" in str(stated.get("quant_algo", "")).lower() else "fp8"
+    return "nvfp4" if weights.get("type") == "float" else "int4-experts"
 
 
 def _bitsandbytes_format(stated: dict[str, Any]) -> str:

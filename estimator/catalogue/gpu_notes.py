@@ -54,15 +54,3 @@ def _shared_said(card: Card) -> Said:
     if card.kind != "unified":
         return []
     return [("memory is shared with the processor and what else runs", "显存与处理器及其他程序共用内存")]
-
-
-def age_said(card: Card) -> Said:
-    """That an older card lacks bf16."""
-    if card.vendor != "NVIDIA" or card.bf16 == "yes":
-        return []
-    return [
-        (
-            f"{card.name} ({card.arch}) has no bf16; use fp16",
-            f"{card.name}（{card.arch}）不支持 bf16，请用 fp16",
-        )
-    ]

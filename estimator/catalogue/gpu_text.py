@@ -18,7 +18,8 @@ COUNTS = (
 )
 CLASS_WORDS = r"(?:的?(?:显卡|显存|卡|内存)|gpu|cards?|vram|of vram|memory)"
 SIZE_ONLY = re.compile(rf"^(?:gpu|vram|显存)?\s*(\d{{1,5}}(?:\.\d+)?)\s*(?:g|gb|gib)(?:\s*{CLASS_WORDS})*$")
-MEMORY = re.compile(r"(?<![\d.])(\d{1,4})\s*(?:gib|gb|g)(?![a-z0-9.])")
+# One letter and a number are a card of their own: the 10G of an A10G is no memory.
+MEMORY = re.compile(r"(?<![\d.])(?<!\b[a-z])(\d{1,4})\s*(?:gib|gb|g)(?![a-z0-9.])")
 SLICE = re.compile(r"(\d)g[.\-_](\d{1,3})gb?")
 LAPTOP = re.compile(r"laptop|notebook|mobile|笔记本|移动版|移动端|(?<=\d)m(?![a-z0-9])|(?<=ti)m(?![a-z0-9])")
 NOISE = re.compile(

@@ -49,6 +49,11 @@ def _mxfp4(at: Packing, out: int, inner: int) -> Blocks:
     return _ceil(out * inner, 2), _ceil(out * inner, at.group)
 
 
+def _int4(at: Packing, out: int, inner: int) -> Blocks:
+    """compressed-tensors' packed integers: codes, 16-bit scales, the shape."""
+    return _ceil(out * inner, 2), out * _ceil(inner, at.group) * 2, 16
+
+
 def _nvfp4(at: Packing, out: int, inner: int) -> Blocks:
     return _ceil(out * inner, 2), _ceil(out * inner, at.group), 4, 4
 
@@ -77,6 +82,7 @@ LAYOUTS: dict[str, Callable[[Packing, int, int], Blocks]] = {
     "bitsandbytes-8bit": _bitsandbytes_8bit,
     "fp8": _fp8,
     "mxfp4": _mxfp4,
+    "int4": _int4,
     "nvfp4": _nvfp4,
     "gptq": _gptq,
     "awq": _awq,

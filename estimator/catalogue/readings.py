@@ -1,11 +1,12 @@
 """How a name is read: the steps from an exact key to the most similar one, each with what it had to assume."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from estimator.catalogue import aliases, rows
-from estimator.catalogue.names import billions, sees, sizes, squeezed, tokens, without_variants
+from estimator.catalogue.names import SIZE_TOKEN, billions, sees, sizes, squeezed, tokens, without_variants
 from estimator.catalogue.rejected import no_such_size
 
 How = Literal["exact", "squeezed", "fuzzy", "ambiguous", "bare size", "config"]
@@ -105,15 +106,45 @@ def family_and_size(key: str) -> Reading | None:
         return None
     wanted = billions(stated[0]) or 0.0
     members = _members(squeezed(key.replace(stated[0], " ").strip(" -_:/")))
-    ratios = sorted((abs(total / 1e9 / wanted - 1.0), model_id) for model_id, total in members)
-    if not ratios or ratios[0][0] > ABOUT:
+    sized = sorted((abs(total / 1e9 / wanted - 1.0), model_id) for model_id, total in members)
+    near = [(distance, model_id) for distance, model_id in sized if distance <= ABOUT]
+    if not near:
         return None
-    found = ratios[0][1]
-    return Reading(found, "fuzzy", note=f'read "{key}" as {found}', note_zh=f"将“{key}”理解为 {found}")
+    found = _usual_of(stated[0], near)
+    others = [model_id for distance, model_id in near if distance - near[0][0] <= SAME_SIZE and model_id != found][:4]
+    return Reading(
+        found,
+        "fuzzy",
+        candidates=(found, *others) if others else (),
+        note=f'read "{key}" as {found}' + (f"; of that size there are also {', '.join(others)}" if others else ""),
+        note_zh=f"将“{key}”理解为 {found}" + (f"；同规模的还有 {'、'.join(others)}" if others else ""),
+    )
 
 
 ABOUT = 0.12
 """How far a model may be from the size in its name (Llama "33B" has 32.5 billion, Gemma "7b" 8.5)."""
+SAME_SIZE = 0.02
+"""Models this close to each other in size are sold under one size: the newest is meant."""
+
+
+def _usual_of(size: str, near: list[tuple[float, str]]) -> str:
+    """The one that stands in for the size in general, else the newest of those nearest to it."""
+    usual = aliases.exact(_canonical_size(size))
+    if usual is not None and any(model_id == usual.id for _distance, model_id in near):
+        return usual.id
+    same = [model_id for distance, model_id in near if distance - near[0][0] <= SAME_SIZE]
+    return max(same, key=_version)
+
+
+def _version(model_id: str) -> float:
+    """The version that a hub id states: 3.1 of ``Llama-3.1-70B``; 0 where it states none."""
+    bare = SIZE_TOKEN.sub(" ", model_id.rsplit("/", 1)[-1].lower().replace("_", "-"))
+    numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", bare)]
+    return next((number for number in numbers if number < 100), 0.0)
+
+
+SHORTEST_FAMILY = 4
+"""Letters from which on a model belongs to the family that its name begins with."""
 
 
 def _members(family: str) -> list[tuple[str, int]]:
@@ -124,7 +155,10 @@ def _members(family: str) -> list[tuple[str, int]]:
     if known is not None and known.ambiguous:
         names.add(squeezed(rows.model_row(known.id).family.lower()))
         ids.update(known.candidates)
-    ids.update(model_id for model_id, name in rows.families().items() if squeezed(name.lower()) in names)
+    for model_id, name in rows.families().items():
+        own = squeezed(model_id.rsplit("/", 1)[-1].lower())
+        if squeezed(name.lower()) in names or (len(family) >= SHORTEST_FAMILY and own.startswith(family)):
+            ids.add(model_id)
     found = (rows.model_row(model_id) for model_id in rows.model_ids() if model_id in ids)
     return [(row.id, row.params_total) for row in found if row.params_total]
 

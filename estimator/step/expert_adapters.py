@@ -91,7 +91,7 @@ def _folded(weight: Leaf, left: Tensor, right: Tensor) -> Tensor:
 
 
 def with_update(layer: Layer, weight: Leaf) -> Tensor:
-    """A router's matrix plus its update, made twice as the stacked tensors are; the matrix itself without an adapter."""
+    """A router's matrix plus its update, made twice as the stacked tensors are; as it is without an adapter."""
     adapter = layer.regime.adapter
     rank = rank_of("router", adapter.moved, adapter.rank) if adapter and weight.name.endswith("gate.weight") else 0
     if adapter is None or not rank:

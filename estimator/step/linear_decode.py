@@ -22,6 +22,12 @@ def keep_state(layer: Layer, state: Tensor) -> None:
         layer.cache.keep("recurrent", state.tape.new("b", state.width, state.itemsize, "kv_cache"))
 
 
+def keep_scan(layer: Layer, x: Tensor, width: int) -> None:
+    """The state of a state space, ``width`` elements in fp32, made with the prompt."""
+    if layer.cache is not None and not x.tape.stage:
+        layer.cache.keep("recurrent", x.tape.new("b", width, FULL, "kv_cache"))
+
+
 def next_convolution(x: Tensor, kernel: int) -> Tensor:
     """One more token behind the window, the convolution of both, SiLU of the last result."""
     tape = x.tape

@@ -29,10 +29,10 @@ def logits_of(model: Model, hidden: Tensor) -> Tensor:
     """Logits of every position handed in, with the multiplier or final soft cap that the model has."""
     bias = model.top.weight("lm_head.bias") if model.top.has("lm_head.bias") else None
     if model.arch.model_type in FULL_LOGITS:
-        hidden = ops.cast(hidden, head_weight(model).itemsize)
-    logits = linear(hidden, head_weight(model), bias, model.arch.vocab)
-    if model.arch.model_type in FULL_LOGITS:
-        logits = ops.cast(logits, FULL)
+        weight = head_weight(model)
+        logits = ops.cast(linear(ops.cast(hidden, weight.itemsize), weight, bias, model.arch.vocab), FULL)
+    else:
+        logits = linear(hidden, head_weight(model), bias, model.arch.vocab)
     if model.arch.model_type in SCALED_LOGITS:
         logits = ops.scale(logits)
     if model.arch.logit_softcap:

@@ -32,6 +32,7 @@ class Regime:
     ``fp16``: half precision is fp16 (bf16 otherwise); only some quantised kernels care.
     ``generates``: inference goes on after the prompt, token by token.
     ``update``: lomo | adalomo, an optimizer that runs inside the backward.
+    ``linear_experts``: each expert is a set of linear modules (transformers 4), weights and adapters are counted so.
     ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
     """
 
@@ -67,6 +68,7 @@ class Regime:
     scaler: bool = False
     reentrant: bool = False
     offload_saved: bool = False
+    linear_experts: bool = False
 
     def __hash__(self) -> int:
         """Few fields tell regimes apart; equality still compares all."""

@@ -132,7 +132,7 @@ def divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 def grouped_mm(x: Tensor, weight: Tensor, offsets: Tensor, width: int) -> Tensor:
-    """``grouped_mm``: every expert's rows by its own matrix, ``width`` elements a token; the weight's gradient first."""
+    """``grouped_mm``: every expert's rows by its own matrix, ``width`` elements a token; weight gradient first."""
     x = ops.cast(x, weight.itemsize)
     tape = x.tape
     needed = x.needs or weight.needs

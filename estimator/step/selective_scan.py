@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from estimator.architecture import StateSpace
 from estimator.step import ops
 from estimator.step.linear_attention import causal_convolution, copied_back
+from estimator.step.linear_decode import keep_scan, keep_window
 from estimator.step.model import Layer, Model, linear
 from estimator.step.norms import unscaled
 from estimator.step.tape import FULL, Rows, Tensor
@@ -26,17 +27,20 @@ def mixer(model: Model, layer: Layer, x: Tensor, name: str) -> Tensor:
     projected = copied_back(layer.linear(x, f"{name}.in_proj"))
     rate = ops.negate(ops.keeps_output(ops.cast(layer.weight(f"{name}.A_log"), FULL)))
     hidden, gate = ops.split(projected, (ssm.inner, ssm.inner))
+    keep_window(layer, hidden, ssm.conv_kernel)
     hidden = causal_convolution(layer, hidden, f"{name}.conv1d", ssm.conv_kernel, activated=True)
     single = model.regime.single
     selected = layer.linear(hidden if single else ops.copy(hidden), f"{name}.x_proj")
     parts = ops.split(selected, (ssm.dt_rank, ssm.state, ssm.state))
     weightless = model.arch.model_type == "falcon_mamba"
-    dt, b, c = (normed(layer, *part, weightless) for part in zip(parts, (f"{name}.{p}" for p in ("dt", "b", "c")), strict=True))
+    letters = (f"{name}.{letter}" for letter in ("dt", "b", "c"))
+    dt, b, c = (normed(layer, part, own, weightless) for part, own in zip(parts, letters, strict=True))
     dt = linear(dt, layer.weight(f"{name}.dt_proj.weight"), None, ssm.inner)
     dt = dt if single else ops.copy(dt)
     bias = ops.cast(layer.weight(f"{name}.dt_proj.bias"), FULL)
     direct = ops.cast(layer.weight(f"{name}.D"), FULL)
     out = scan(ssm, (hidden, dt, rate, b, c), bias, direct, gate)
+    keep_scan(layer, out, ssm.inner * ssm.state)
     out = layer.linear(ops.cast(out, itemsize), f"{name}.out_proj")
     del projected, selected, parts
     return out

@@ -8,6 +8,7 @@ from estimator.architecture import StateSpace
 from estimator.step import ops, routing
 from estimator.step.latent import spread
 from estimator.step.linear_attention import causal_convolution, cumulative
+from estimator.step.linear_decode import keep_scan, keep_window
 from estimator.step.model import Layer, Model
 from estimator.step.routers import fact
 from estimator.step.tape import BOOL, FULL, Leaf, Rows, Tensor
@@ -31,18 +32,22 @@ def mixer(model: Model, layer: Layer, x: Tensor, name: str, *, multiplied: bool 
     """
     ssm = sizes(model)
     states = ssm.groups * ssm.state
-    projected = layer.linear(ops.scale(x) if multiplied else x, f"{name}.in_proj")
+    inputs, itemsize = ops.scale(x) if multiplied else x, x.itemsize
+    projected = layer.linear(inputs, f"{name}.in_proj")
     if multiplied:
-        projected = ops.scale(projected)
+        projected = ops.mul(projected, Leaf(model.tape, projected.width, model.regime.itemsize, False))
     gate, inner, dt = ops.split(projected, (ssm.inner, ssm.inner + 2 * states, ssm.heads))
+    keep_window(layer, inner, ssm.conv_kernel)
     inner = causal_convolution(layer, inner, f"{name}.conv1d", ssm.conv_kernel, activated=True)
     hidden, b, c = ops.split(inner, (ssm.inner, states, states))
+    del inputs
     out = scan(model, layer, (hidden, dt, b, c), name)
+    keep_scan(layer, out, ssm.inner * ssm.state)
     if layer.has(f"{name}.norm.weight"):
         out = gated_norm(layer, out, gate, f"{name}.norm", ssm.groups)
     else:
         out = ops.mul(out, ops.silu(gate))
-    return layer.linear(ops.cast(out, x.itemsize), f"{name}.out_proj")
+    return layer.linear(ops.cast(out, itemsize), f"{name}.out_proj")
 
 
 def scan(model: Model, layer: Layer, inputs: tuple[Tensor, Tensor, Tensor, Tensor], name: str) -> Tensor:

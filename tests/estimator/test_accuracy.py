@@ -6,8 +6,10 @@ import pytest
 
 from tests.estimator.cases import Outcome, answered, cases, outcome, report
 
-NOT_DESCRIBED = {"codegen-tiny", "xglm-tiny", "mamba-tiny"}
-"""Architectures without a timeline."""
+NOT_DESCRIBED = {"codegen-tiny", "xglm-tiny"}
+"""Architectures that the catalogue does not know."""
+TOO_LONG = {"opt-1.3b-infer"}
+"""Traced beyond the model's learned positions, which a real run refuses."""
 NOT_A_FIELD = {"qwen2tied-3l", "llama-4l"}
 """A few rows with values that Run has no name for (an optimizer inside the backward)."""
 
@@ -31,10 +33,10 @@ def test_further_families_methods_and_optimizers(capsys: pytest.CaptureFixture[s
     with capsys.disabled():
         print("\ntraced, more:", report(outcomes), "\nrefused:", len(refused))
     found = errors(outcomes)
-    assert set(refused) <= NOT_DESCRIBED | NOT_A_FIELD
-    assert len(refused) <= 20
+    assert set(refused) <= NOT_DESCRIBED | NOT_A_FIELD | TOO_LONG
+    assert len(refused) <= 14
     assert median(found) <= 0.0001
-    assert found[int(0.95 * (len(found) - 1))] <= 0.005
+    assert found[int(0.99 * (len(found) - 1))] <= 0.005
 
 
 def test_real_a6000(capsys: pytest.CaptureFixture[str]) -> None:

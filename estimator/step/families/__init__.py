@@ -35,6 +35,13 @@ def family_of(model_type: str) -> ModuleType:
     if name is not None:
         return import_module(f"{__name__}.{name}")
     module: ModuleType | None = _mixtures().MIXTURES.get(model_type)
+    if module is None and model_type in _mixtures().MISSING:
+        part, part_zh = _mixtures().MISSING[model_type]
+        raise EstimatorError(
+            f"{model_type} cannot be estimated: {part} not described here; name a model of another family",
+            f"无法估算 {model_type}：{part_zh}尚未描述；请换用其他系列的模型",
+            "model",
+        )
     if module is None:
         raise EstimatorError(
             f"the layers of architecture {model_type[:40]!r} are not described here; name a model of another family",

@@ -2,7 +2,19 @@
 
 from types import ModuleType
 
-from estimator.step.families import falcon_h1, gpt_oss, granite_hybrid, jamba, lfm2, llama4, mamba, moe, nearest_mixture, nemotron_h, qwen3_next
+from estimator.step.families import (
+    falcon_h1,
+    gpt_oss,
+    granite_hybrid,
+    jamba,
+    lfm2,
+    llama4,
+    mamba,
+    moe,
+    nearest_mixture,
+    nemotron_h,
+    qwen3_next,
+)
 
 MIXTURES: dict[str, ModuleType] = {
     **dict.fromkeys(moe.TYPES, moe),
@@ -22,7 +34,7 @@ _NEAR = "composed of {} in place of its own code, which is not followed step by 
 _MIXTURE = _NEAR.format("Llama's attention and experts behind a softmax router")
 _LATENT = _NEAR.format("DeepSeek-V3's latent attention and experts behind a softmax router")
 
-APPROXIMATE: dict[str, str] = {
+NEAREST: dict[str, str] = {
     **dict.fromkeys(("bailing_moe", "deepseek", "grok", "dbrx", "cohere2_moe", "exaone_moe"), _MIXTURE),
     **dict.fromkeys(("afmoe", "hy_v3", "laguna", "beam", "mimo_v2_flash", "sarvam_moe", "minimax_m3"), _MIXTURE),
     "glm4v_moe_text": _MIXTURE,
@@ -31,4 +43,25 @@ APPROXIMATE: dict[str, str] = {
 }
 """Model type to why its timeline is that of the nearest composition, in one sentence."""
 
-MIXTURES.update(dict.fromkeys(APPROXIMATE, nearest_mixture))
+_TRAINING = "followed and traced in training without the {} kernels, which keep less; generation is not traced"
+PARTLY: dict[str, str] = {
+    "kimi_k2": "its own code is that of DeepSeek-V3, which is traced in its place",
+    "llama4_text": "its chunked attention is counted without the mask that rows longer than a chunk need",
+    "qwen3_5_moe_text": _TRAINING.format("flash-linear-attention"),
+    **dict.fromkeys(("mamba", "falcon_mamba", "jamba", "falcon_h1"), _TRAINING.format("mamba-ssm")),
+}
+"""Model type to what of it was never traced, in one sentence."""
+
+APPROXIMATE = NEAREST | PARTLY
+MIXTURES.update(dict.fromkeys(NEAREST, nearest_mixture))
+
+MISSING: dict[str, tuple[str, str]] = {
+    "minimax": ("the lightning attention of MiniMax-01 is", "MiniMax-01 的 lightning attention "),
+    "kimi_linear": ("the delta attention of Kimi Linear is", "Kimi Linear 的 delta attention "),
+    "olmo_hybrid": ("the linear-attention layers of OLMo Hybrid are", "OLMo Hybrid 的线性注意力层"),
+    **dict.fromkeys(
+        ("t5", "mt5", "umt5", "flan-t5"),
+        ("the encoder and the cross-attention of encoder-decoder models are", "编码器—解码器模型的编码器与交叉注意力"),
+    ),
+}
+"""Model type to the part of it that has no timeline, in both languages."""

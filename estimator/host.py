@@ -1,0 +1,30 @@
+"""Memory of the host: optimizer states that are paged, and activations that wait there for the backward."""
+
+from dataclasses import replace
+
+from estimator.schema import Host, Run
+from estimator.setting import Peak, Setting, peak_of
+from estimator.step.tape import FULL
+
+
+def host_of(run: Run, setting: Setting, peak: Peak) -> Host:
+    """Bytes on each machine: every card's process keeps its own."""
+    each = peak.base.optimizer.paged + _activations(setting, peak)
+    processes = setting.copies if setting.regime.training else 1
+    return Host(ram=each * -(-processes // (run.nodes or 1)), nvme=0)
+
+
+def _activations(setting: Setting, peak: Peak) -> int:
+    regime = setting.regime
+    if regime.checkpointing == "offload" or (regime.offload_saved and regime.checkpointing == "full"):
+        return _inputs(setting)
+    if not regime.offload_saved:
+        return 0
+    kept = peak_of(setting._replace(regime=replace(regime, offload_saved=False)))
+    return max(kept.phases["forward"] - peak.phases["forward"], 0)
+
+
+def _inputs(setting: Setting) -> int:
+    """The layers' inputs."""
+    itemsize = FULL if setting.regime.kbit else setting.regime.itemsize
+    return setting.arch.layers * setting.at.batch * setting.at.length * setting.arch.hidden * itemsize

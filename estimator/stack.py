@@ -1,0 +1,95 @@
+"""Versions of the packages a run uses: those that are modelled, and what an older one changes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from estimator.adapter_targets import MIXTRAL, QWEN
+from estimator.architecture import Architecture, Inventory, LayerKind, Weight
+from estimator.errors import EstimatorError
+from estimator.schema import Assumption, Run
+
+MODELLED = {"torch": "2.13.0", "transformers": "5.24.0", "peft": "0.21.2", "trl": "1.16.0", "bitsandbytes": "0.50.2"}
+"""Package versions that the estimates are read from."""
+
+VERSION = re.compile(r"v?\d+(\.(\d+|[x*]))*[-_.]?((a|b|c|rc|alpha|beta|pre|post|dev)[-_.]?\d*)*(\+[\w.]+)?")
+
+LINEAR_EXPERTS = MIXTRAL | QWEN | {"qwen2_moe", "phimoe", "jamba", "kimi_k2"}
+"""Types whose experts are a list of ``nn.Linear`` modules in transformers before 5 (conversion_mapping.py converts them)."""
+
+LINEAR_ROUTERS = {"mixtral", "phimoe", "qwen2_moe", "qwen3_moe", "qwen3_next", "olmoe", "jamba", "ernie4_5_moe"}
+"""Types whose router is an ``nn.Linear`` there too: packed and adapted like any other."""
+
+OLD_NAMES = MIXTRAL | {"phimoe"}
+"""Types that call an expert's linears w1, w3 and w2."""
+
+
+def check_stack(stack: Mapping[str, str | None] | None) -> None:
+    """Raise for a version that is none."""
+    for package, version in (stack or {}).items():
+        if version is not None and not VERSION.fullmatch(version.strip().lower()):
+            name, shown = package[:30], repr(version[:30])
+            raise EstimatorError(
+                f"stack.{name} {shown} is not a version; write it as {MODELLED.get(name, '1.2.3')}",
+                f"stack.{name} 的值 {shown} 不是版本号；请写成 {MODELLED.get(name, '1.2.3')} 这样的形式",
+                f"stack.{name}",
+            )
+
+
+def with_stack(run: Run) -> tuple[Run, list[Assumption]]:
+    """The run with the versions that are modelled where it names none, told as one assumption."""
+    given = {name: version for name, version in (run.stack or {}).items() if version is not None}
+    missing = {name: version for name, version in MODELLED.items() if name not in given}
+    if not missing:
+        return run, []
+    why = Assumption(
+        field="stack",
+        value=missing,
+        why="not given: the versions that this estimate was read from and checked against",
+        why_zh="未给出：本工具所依据并验证过的版本",
+    )
+    return run.model_copy(update={"stack": {**(run.stack or {}), **missing, **given}}), [why]
+
+
+def before_5(run: Run) -> bool:
+    """Whether the run uses a transformers older than 5."""
+    found = re.match(r"v?(\d+)", (run.stack or {}).get("transformers") or "")
+    return found is not None and int(found[1]) < 5
+
+
+def linear_experts(run: Run, arch: Architecture) -> bool:
+    """Whether the experts are linear modules of their own rather than stacked tensors."""
+    return before_5(run) and arch.experts is not None and arch.model_type in LINEAR_EXPERTS
+
+
+@lru_cache(maxsize=128)
+def with_linear_experts(parts: Inventory, model_type: str) -> Inventory:
+    """The inventory with every expert's matrices as linears, as transformers 4 holds them."""
+    return replace(parts, kinds=tuple(_with_linears(kind, model_type) for kind in parts.kinds))
+
+
+def _with_linears(kind: LayerKind, model_type: str) -> LayerKind:
+    return replace(kind, weights=tuple(one for weight in kind.weights for one in _unstacked(weight, model_type)))
+
+
+def _unstacked(weight: Weight, model_type: str) -> tuple[Weight, ...]:
+    if weight.part == "router" and len(weight.shape) == 2 and model_type in LINEAR_ROUTERS:
+        return (replace(weight, role="linear", part="experts.router"),)
+    if weight.role != "expert" or len(weight.shape) != 3:
+        return (weight,)
+    gate, up, down = names_of_experts(model_type)
+    count, outputs, inputs = weight.shape
+    fused = weight.part == "experts.gate_up_proj"
+    shape, names = ((outputs // 2, inputs), (gate, up)) if fused else ((outputs, inputs), (down,))
+    stem = weight.name.rsplit(".", 1)[0]
+    return tuple(
+        Weight(f"{stem}.{number}.{name}.weight", shape, "linear", weight.part, weight.full)
+        for number in range(count)
+        for name in names
+    )
+
+
+def names_of_experts(model_type: str) -> tuple[str, str, str]:
+    """Gate, up and down projection of one expert."""
+    return ("w1", "w3", "w2") if model_type in OLD_NAMES else ("gate_proj", "up_proj", "down_proj")
