@@ -35,7 +35,10 @@ PHRASES = {
 
 FORMS = (
     (re.compile(r"composed of (.+) in place of its own code, which is not followed step by step"), NEAREST),
-    (re.compile(r"the code of .+ is not part of transformers; it is counted as (.+)"), "不在 transformers 中，按 {} 计算"),
+    (
+        re.compile(r"the code of .+ is not part of transformers; it is counted as (.+)"),
+        "不在 transformers 中，按 {} 计算",
+    ),
     (re.compile(r"\S+ is counted as (.+)"), "按 {} 计算"),
     (
         re.compile(r"followed and traced in training without the (.+) kernels, which keep less; .+"),

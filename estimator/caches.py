@@ -1,10 +1,14 @@
 """The key/value cache of a traced generation, told in tokens and bytes per token."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
+from estimator.architecture import Architecture
+from estimator.setting import Peak, Setting, program_of
 from estimator.step.cache import ITEM
-from estimator.step.program import Counts, Dimensions, Moment, Program, Walk, composition, row_counts
+from estimator.step.program import Counts, Dimensions, Moment, Program, composition, row_counts
+from estimator.step.regime import Regime
 
 BY_TOKEN = ("T", "K", "K0", "W", "W0")
 """Row counts of keys and values; the others are states and counters."""
@@ -60,10 +64,18 @@ def contents(program: Program, alive: Mapping[int, int], at: Dimensions) -> Cach
     return CacheContents(grown, states)
 
 
-def at_the_end(program: Program, walked: Walk, at: Dimensions) -> CacheContents:
+def at_the_end(setting: Setting, peak: Peak) -> CacheContents:
     """What is cached when the last token has been generated."""
-    end = Moment(walked.end, len(program.segments), 0, Counts((), (), ()))
-    return contents(program, composition(program, end), at)
+    kept = _kept(setting.arch, setting.regime, setting.shares)
+    return contents(peak.program, kept, setting.at)
+
+
+@lru_cache(maxsize=512)
+def _kept(arch: Architecture, regime: Regime, shares: int) -> dict[int, int]:
+    """Storages of the cache when the program ends; they do not depend on batch and length."""
+    program = program_of(arch, regime, shares)
+    end = Moment(0, len(program.segments), 0, Counts((), (), ()))
+    return {kind: times for kind, times in composition(program, end).items() if program.kinds[kind][2] == ITEM}
 
 
 def told(cache: CacheContents, more: int) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from estimator import card, frameworks, positions, reasons
+from estimator import caches, card, frameworks, positions, reasons
 from estimator.alternatives import alternatives
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
@@ -106,7 +106,7 @@ def usable_bytes(run: Run, gpu: GpuMatch) -> int:
     if left <= 0:
         others, total = f"{run.reserved_by_others_gib:g}", f"{gpu.usable_low / GIB:.1f}"
         raise EstimatorError(
-            f"reserved_by_others_gib {others} leaves nothing of the {total} GiB of {gpu.name}; give what is used besides",
+            f"reserved_by_others_gib {others} leaves nothing of the {total} GiB of {gpu.name}; give what others use",
             f"reserved_by_others_gib {others} 已达到 {gpu.name} 的全部 {total} GiB；请填写其他程序占用的部分",
             "reserved_by_others_gib",
         )
@@ -191,7 +191,8 @@ def _traced(setting: Setting, peak: Peak) -> list[Block]:
     )
     alive = composition(peak.program, moment)
     whole = all(segment.phase != "backward" for segment in peak.program.segments[: moment.segment])
-    situation = reasons.Situation(setting.arch, setting.at, setting.regime, peak.phase, whole)
+    cached = caches.at_the_end(setting, peak) if peak.phase == "decode" else None
+    situation = reasons.Situation(setting.arch, setting.at, setting.regime, peak.phase, whole, cached)
     return reasons.blocks(peak.program, peak.walked, alive, situation)
 
 

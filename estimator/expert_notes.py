@@ -35,8 +35,8 @@ BROKEN = (
     "peft 会把 {type} 的路由器当作线性层包装，导致模型报错；请列出不含路由器的目标模块",
 )
 LINEAR_EXPERTS = (
-    "before transformers 5 every expert is a set of linear layers: they are packed and adapted like any other; what the "
-    "experts compute is counted as in version 5",
+    "before transformers 5 every expert is a set of linear layers, packed and adapted like any other; what the experts "
+    "compute is counted as in version 5",
     "transformers 5 之前每个专家由独立的线性层组成：与其他线性层一样量化和适配；专家的激活按版本 5 计算",
 )
 UNPACKED = (

@@ -56,7 +56,8 @@ def _cut(one: Assumption, value: int, most: int) -> Assumption:
 
 def check_positions(run: Run, arch: Architecture) -> None:
     """Raise where a row is longer than the model's table of positions."""
-    most, asked = limit(arch), tokens_of(run, arch)
+    most = limit(arch)
+    asked = tokens_per_row(run) if run.task == "train" else int(run.context_len or 0)
     if most is None or asked <= most:
         return
     field = "seq_len" if run.task == "train" else "context_len"
@@ -68,9 +69,16 @@ def check_positions(run: Run, arch: Architecture) -> None:
     )
 
 
-def beyond_context(run: Run, arch: Architecture) -> tuple[str, int, str, str] | None:
-    """A note where a row is longer than the context that the model was made for."""
-    asked = tokens_of(run, arch)
+def beyond_context(run: Run, arch: Architecture) -> tuple[str, int | None, str, str] | None:
+    """A note where a row is longer than the context that the model was made for, or generation must stop earlier."""
+    asked, most = tokens_of(run, arch), limit(arch)
+    if most is not None and asked > most:
+        return (
+            "new_tokens",
+            run.new_tokens,
+            f"generation stops at {most:,} tokens: the model has no embeddings for later positions",
+            f"生成到第 {most:,} 个 token 为止：该模型没有更多的位置嵌入",
+        )
     if arch.positions != "rope" or not arch.max_positions or asked <= arch.max_positions:
         return None
     field = "seq_len" if run.task == "train" else "context_len"

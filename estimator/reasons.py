@@ -28,6 +28,8 @@ class Situation(NamedTuple):
     phase: str
     whole: bool
     """Nothing that the forward kept is gone yet."""
+    cached: caches.CacheContents | None = None
+    """What is cached at the end, where the peak lies in decoding."""
 
     @property
     def tokens(self) -> int:
@@ -44,7 +46,7 @@ def blocks(program: Program, walked: Walk, alive: dict[int, int], at: Situation)
     for kind, count in alive.items():
         item, scope = _item(program.kinds[kind], at.arch), program.kinds[kind][3]
         by_item.setdefault(item, []).append((scope, kind, count, count * walked.sizes[kind]))
-    return [_block(item, entries, program, walked, at) for item, entries in by_item.items()]
+    return [_block(item, entries, program, at) for item, entries in by_item.items()]
 
 
 def _item(kind: Kind, arch: Architecture) -> str:
@@ -55,11 +57,11 @@ def _item(kind: Kind, arch: Architecture) -> str:
     return item
 
 
-def _block(item: str, entries: list[Entry], program: Program, walked: Walk, at: Situation) -> Block:
+def _block(item: str, entries: list[Entry], program: Program, at: Situation) -> Block:
     total = sum(entry[3] for entry in entries)
     why, why_zh = _sentence(item, total, entries, program, at)
     if item == "kv_cache":
-        why, why_zh = _cache(total, entries, program, walked, at)
+        why, why_zh = _cache(total, entries, program, at)
     parts = [
         Block(item=item, bytes=size, why=scope or "between layers", why_zh=SCOPES.get(scope, scope), parts=None)
         for scope, size in _by_scope(entries)
@@ -86,6 +88,8 @@ def _sentence(item: str, total: int, entries: list[Entry], program: Program, at:
         return _logits(_logit_bytes(entries, program, at), at)
     if item == "logits_loss" and at.regime.loss == "chunked":
         return "one tile of logits at a time, never the full matrix", "每次只算一块 logits，不产生完整矩阵"
+    if item == "other" and not at.regime.training:
+        return "the next tokens", "下一个 token"
     return TEXTS.get(item, (f"{total:,} B", f"{total:,} 字节"))
 
 
@@ -121,8 +125,16 @@ def _activations(total: int, at: Situation) -> tuple[str, str]:
             f"compute buffer for a micro-batch of {regime.ubatch} tokens",
             f"{regime.ubatch} 个 token 微批的计算缓冲区",
         )
+    if at.phase == "decode":
+        return f"one layer at work on {at.at.batch:,} new tokens", f"一层处理 {at.at.batch:,} 个新 token 时的张量"
     if not regime.training:
         return f"one layer at work on {at.tokens:,} tokens", f"一层处理 {at.tokens:,} 个 token 时的张量"
+    if regime.offload_saved or regime.checkpointing == "offload":
+        each = round(total / max(at.tokens, 1))
+        return (
+            f"{at.tokens:,} tokens x {each:,} B left on the card; the layers' inputs wait in host memory",
+            f"{at.tokens:,} 个 token x {each:,} 字节留在显卡上；各层输入暂存于主机内存",
+        )
     if not at.whole:
         each = round(total / max(at.tokens, 1))
         return (
@@ -134,12 +146,6 @@ def _activations(total: int, at: Situation) -> tuple[str, str]:
         f"{layers} layers x {at.tokens:,} tokens x {each:,} B",
         f"{layers} 层 x {at.tokens:,} 个 token x {each:,} 字节",
     )
-    if regime.offload_saved or regime.checkpointing == "offload":
-        each = round(total / max(at.tokens, 1))
-        return (
-            f"{at.tokens:,} tokens x {each:,} B left on the card; the layers' inputs wait in host memory",
-            f"{at.tokens:,} 个 token x {each:,} 字节留在显卡上；各层输入暂存于主机内存",
-        )
     kept, kept_zh = _kept(regime)
     return f"{figures}{kept}", f"{figures_zh}{kept_zh}"
 
@@ -175,17 +181,19 @@ def _kept(regime: Regime) -> tuple[str, str]:
     return kept.format(every=regime.every), kept_zh.format(every=regime.every)
 
 
-def _cache(total: int, entries: list[Entry], program: Program, walked: Walk, at: Situation) -> tuple[str, str]:
+def _cache(total: int, entries: list[Entry], program: Program, at: Situation) -> tuple[str, str]:
     """In decoding what is cached at the end and the copy being made; in the prompt what is there by then."""
-    if at.phase == "decode":
-        held = caches.at_the_end(program, walked, at.at)
-        more = total - held.bytes
-        return caches.told(held, more if more >= SMALL_BUFFER else 0)
+    if at.cached is not None:
+        more = total - at.cached.bytes
+        return caches.told(at.cached, more if more >= SMALL_BUFFER else 0)
     held = caches.contents(program, {kind: count for _, kind, count, _ in entries}, at.at)
     why, why_zh = caches.told(held, 0)
     if not at.arch.sliding_window or at.regime.cache == "static" or at.at.length <= at.arch.sliding_window:
         return why, why_zh
-    return f"{why}; layers with a window too hold the whole prompt until the first token", f"{why_zh}；滑动窗口层在生成首个 token 前也保留整个提示"
+    return (
+        f"{why}; layers with a window too hold the whole prompt until the first token",
+        f"{why_zh}；滑动窗口层在生成首个 token 前也保留整个提示",
+    )
 
 
 def _logit_bytes(entries: list[Entry], program: Program, at: Situation) -> int:

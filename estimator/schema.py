@@ -5,13 +5,26 @@ Sizes are bytes unless the name says otherwise; GB means 10^9 bytes and GiB 2^30
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 MAX_TOKENS = 100_000_000
 """No context window, batch or sequence beyond this is a real question."""
 
-Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
+
+def _no_switch(kind: str) -> BeforeValidator:
+    """True and false are no numbers, though Python counts with them."""
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, bool):
+            raise PydanticCustomError(f"{kind}_type", "not a number")
+        return value
+
+    return BeforeValidator(checked)
+
+
+Count = Annotated[int, Field(ge=1, le=1_000_000), _no_switch("int")]
+Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), _no_switch("int")]
 
 Task = Literal["train", "infer", "serve"]
 Stage = Literal["pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "ppo", "grpo", "embed"]
@@ -59,7 +72,7 @@ class Adapter(Strict):
     rank: Count | None = None
     targets: str | list[str] | None = None
     dtype: Literal["fp32", "bf16", "fp16"] | None = None
-    dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    dropout: Annotated[float, Field(ge=0, lt=1), _no_switch("float")] | None = None
 
 
 class Parallel(Strict):
@@ -67,7 +80,7 @@ class Parallel(Strict):
 
     engine: Literal["none", "ddp", "deepspeed", "fsdp1", "fsdp2", "megatron", "device_map"] = "none"
     data: Count = 1
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    zero: Annotated[int, Field(ge=0, le=3), _no_switch("int")] = 0
     replicate: Count = 1
     tensor: Count = 1
     sequence: bool = False
@@ -103,7 +116,7 @@ class ReinforcementLearning(Strict):
     num_generations: Count | None = None
     max_completion_len: Tokens | None = None
     engine: str | None = None
-    colocated_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    colocated_share: Annotated[float, Field(ge=0, le=1), _no_switch("float")] | None = None
     sleep: bool | None = None
 
 
@@ -126,11 +139,11 @@ class KVCache(Strict):
 class Serving(Strict):
     """What a serving engine is told at start."""
 
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1), _no_switch("float")] | None = None
     max_num_seqs: Count | None = None
     max_num_batched_tokens: Tokens | None = None
     cuda_graphs: bool | None = None
-    lora_slots: Annotated[int, Field(ge=0)] = 0
+    lora_slots: Annotated[int, Field(ge=0), _no_switch("int")] = 0
     draft_model: str | None = None
     n_gpu_layers: int | None = None
     ubatch: Count | None = None
@@ -140,7 +153,7 @@ class Serving(Strict):
 class Lengths(Strict):
     """Unequal rows: the longest sets the peak, the mean the time."""
 
-    mean: Annotated[float, Field(gt=0)]
+    mean: Annotated[float, Field(gt=0), _no_switch("float")]
     max: Tokens
 
 
@@ -181,20 +194,20 @@ class Run(Strict):
     vision: Vision | None = None
     engine: str | None = None
     context_len: Tokens | None = None
-    new_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] | None = None
+    new_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS), _no_switch("int")] | None = None
     concurrency: Count | None = None
     kv_cache: KVCache | None = None
     serving: Serving | None = None
     gpu: str | list[str] | None = None
     gpu_count: Count | None = None
     nodes: Count | None = None
-    host_ram_gib: Annotated[float, Field(gt=0)] | None = None
-    reserved_by_others_gib: Annotated[float, Field(ge=0)] | None = None
+    host_ram_gib: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
+    reserved_by_others_gib: Annotated[float, Field(ge=0), _no_switch("float")] | None = None
     details: dict[str, Any] | None = None
-    tokens: Annotated[float, Field(gt=0)] | None = None
-    samples: Annotated[float, Field(gt=0)] | None = None
-    epochs: Annotated[float, Field(gt=0)] | None = None
-    price_usd_per_hour: Annotated[float, Field(ge=0)] | None = None
+    tokens: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
+    samples: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
+    epochs: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
+    price_usd_per_hour: Annotated[float, Field(ge=0), _no_switch("float")] | None = None
 
 
 class Assumption(BaseModel):

@@ -85,7 +85,7 @@ def _contradictions(run: Run) -> None:
         check_base(run.weight_format)
     else:
         raise EstimatorError(
-            f"weights in {run.weight_format} cannot be trained by method {run.method}; use qlora, or drop weight_format",
+            f"weights in {run.weight_format} cannot be trained by method {run.method}; use qlora or drop weight_format",
             f"{run.weight_format} 量化权重不能用 {run.method} 训练；请改用 qlora，或去掉 weight_format",
             "weight_format",
         )

@@ -12,7 +12,7 @@ def serving_of(setting: Setting, peak: Peak, per_gpu: PerGpu) -> ServingMemory |
     if setting.regime.training:
         return None
     at = setting.at
-    cache = at_the_end(peak.program, peak.walked, at)
+    cache = at_the_end(setting, peak)
     working = sum(block.bytes for block in per_gpu.at_peak if block.item in AT_WORK)
     llama_cpp = setting.regime.engine == "llama.cpp"
     return ServingMemory(

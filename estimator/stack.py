@@ -16,7 +16,7 @@ MODELLED = {"torch": "2.13.0", "transformers": "5.24.0", "peft": "0.21.2", "trl"
 VERSION = re.compile(r"v?\d+(\.(\d+|[x*]))*[-_.]?((a|b|c|rc|alpha|beta|pre|post|dev)[-_.]?\d*)*(\+[\w.]+)?")
 
 LINEAR_EXPERTS = MIXTRAL | QWEN | {"qwen2_moe", "phimoe", "jamba", "kimi_k2"}
-"""Types whose experts are a list of ``nn.Linear`` modules in transformers before 5 (conversion_mapping.py converts them)."""
+"""Types whose experts are lists of ``nn.Linear`` in transformers before 5 (conversion_mapping.py converts them)."""
 
 LINEAR_ROUTERS = {"mixtral", "phimoe", "qwen2_moe", "qwen3_moe", "qwen3_next", "olmoe", "jamba", "ernie4_5_moe"}
 """Types whose router is an ``nn.Linear`` there too: packed and adapted like any other."""
@@ -43,13 +43,17 @@ def with_stack(run: Run) -> tuple[Run, list[Assumption]]:
     missing = {name: version for name, version in MODELLED.items() if name not in given}
     if not missing:
         return run, []
-    why = Assumption(
+    return run.model_copy(update={"stack": {**(run.stack or {}), **missing, **given}}), [_assumed(tuple(missing))]
+
+
+@lru_cache(maxsize=64)
+def _assumed(missing: tuple[str, ...]) -> Assumption:
+    return Assumption(
         field="stack",
-        value=missing,
+        value={name: MODELLED[name] for name in missing},
         why="not given: the versions that this estimate was read from and checked against",
         why_zh="未给出：本工具所依据并验证过的版本",
     )
-    return run.model_copy(update={"stack": {**(run.stack or {}), **missing, **given}}), [why]
 
 
 def before_5(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""Adapter targets that a model does not have: an error that lists its linears, or a note where only some are missing."""
+"""Adapter targets that a model does not have: an error that lists its linears, or a note where some are missing."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -34,10 +34,16 @@ def linear_names(arch: Architecture) -> tuple[str, ...]:
 
 def unmatched(run: Run, arch: Architecture) -> tuple[str, ...]:
     """Targets that name no linear of the layers; raises when none does."""
-    targets = targets_of(run)
+    return _unmatched(targets_of(run), arch, run.framework, linear_experts(run, arch))
+
+
+@lru_cache(maxsize=512)
+def _unmatched(
+    targets: str | tuple[str, ...], arch: Architecture, framework: str | None, linears: bool
+) -> tuple[str, ...]:
     known = linear_names(arch)
-    experts = names_of_experts(arch.model_type) if linear_experts(run, arch) else ()
-    also = {*experts, *_moved(run, arch, targets)}
+    experts = (*names_of_experts(arch.model_type), "gate") if linears else ()
+    also = {*experts, *_moved(framework, arch, targets)}
     wanted = (targets,) if isinstance(targets, str) else targets
     missing = tuple(one for one in wanted if one.rsplit(".", 1)[-1] not in also and not _matches(one, known))
     if len(missing) == len(wanted):
@@ -45,8 +51,8 @@ def unmatched(run: Run, arch: Architecture) -> tuple[str, ...]:
     return missing
 
 
-def _moved(run: Run, arch: Architecture, targets: str | tuple[str, ...]) -> tuple[str, ...]:
-    return moved(arch, targets, run.framework) if arch.experts is not None and isinstance(targets, tuple) else ()
+def _moved(framework: str | None, arch: Architecture, targets: str | tuple[str, ...]) -> tuple[str, ...]:
+    return moved(arch, targets, framework) if arch.experts is not None and isinstance(targets, tuple) else ()
 
 
 def _matches(target: str, known: Iterable[str]) -> bool:

@@ -7,7 +7,12 @@ from bot.answer import Answer, Figure
 
 MIB, GIB = 2**20, 2**30
 _STEPS = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
-_NUMBERS = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_NUMBERS = re.compile(r"(?<![A-Za-z0-9_.\-])\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z0-9_]|[.\-]\w)")
+_NAMES = re.compile(
+    r"(?i)(?:torch|transformers|peft|trl|bitsandbytes|flash-?attn|deepspeed|vllm|sglang|unsloth|accelerate|liger|"
+    r"axolotl|llama\.cpp|rtx|gtx|rx|quadro|titan|radeon|cuda|rocm|python|sfttrainer|zero|stage)\s+v?$"
+)
+"""What a number behind is part of: a version or a name, no figure."""
 
 
 class Ledger:
@@ -43,10 +48,11 @@ class Ledger:
         return f"{value:,}"
 
     def words(self, path: str) -> str:
-        """A text of the estimator, with all the numbers in it."""
+        """A text of the estimator, with the figures in it; versions and names are none."""
         text = str(self.at(path))
-        for number in _NUMBERS.findall(text):
-            self._note(float(number.replace(",", "")), "", path)
+        for number in _NUMBERS.finditer(text):
+            if not _NAMES.search(text[: number.start()][-24:]):
+                self._note(float(number.group().replace(",", "")), "", path)
         return text
 
     def _note(self, value: float, unit: str, path: str) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -33,6 +33,16 @@ class _Commands(click.Group):
         command: click.Command = import_module(COMMANDS[cmd_name]).command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader that has enough, such as ``head``, ends it quietly, which click calls a fault."""
+        try:
+            status = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return ANSWERED
+        return status
+
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="vram-bot")
@@ -51,15 +61,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _status(arguments: list[str] | None) -> int:
     try:
         status = cli.main(arguments, prog_name="vram-bot", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         click.echo(_one_sentence(error), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ANSWERED
     except Exception as error:
         if os.environ.get("VRAM_BOT_DEBUG"):
             raise

@@ -6,11 +6,14 @@ import click
 
 from bot import service
 from bot.answer import Answer
+from bot.answers.quote import quoted
 from bot.cli import ANSWERED, WRONG_INPUT, WrongInput
 from bot.cli.lines import BadLine, run_lines
 from bot.cli.output import show
-from bot.language import language_of
+from bot.language import LANGUAGES, language_of
 from bot.texts import say
+
+FIELDS = ("id", "text", "history", "lang")
 
 
 @click.command("ask", short_help="Answer a question about GPU memory.")
@@ -47,13 +50,16 @@ def is_wrong(answer: Answer) -> bool:
 
 
 def _of_line(fields: dict[str, Any], lang: str | None) -> Answer:
-    text, history = fields.get("text"), fields.get("history") or []
+    for name in fields:
+        if name not in FIELDS:
+            raise BadLine("cli.unknown_field", name, near=FIELDS, field=quoted(name))
+    text, history, own = fields.get("text"), fields.get("history"), fields.get("lang")
     if not isinstance(text, str):
-        raise BadLine("cli.no_text")
-    if isinstance(history, str):
-        history = [history]
-    if not isinstance(history, list) or not all(isinstance(one, str) for one in history):
-        raise BadLine("cli.bad_history")
-    answer = service.ask(text, history, fields.get("lang") or lang)
+        raise BadLine("cli.no_text", "text")
+    if history is not None and not (isinstance(history, list) and all(isinstance(one, str) for one in history)):
+        raise BadLine("cli.bad_history", "history")
+    if own is not None and own not in LANGUAGES:
+        raise BadLine("cli.bad_lang", "lang", value=quoted(own, 40))
+    answer = service.ask(text, history or [], own or lang)
     answer.id = fields.get("id")
     return answer

@@ -2,13 +2,13 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from pydantic import BaseModel, ValidationError
 
 from bot.cli import ANSWERED, OUR_FAULT, WRONG_INPUT
-from bot.cli.problems import problem_of
+from bot.cli.problems import hint, problem_of
 from bot.texts import say
 from estimator.errors import EstimatorError
 from estimator.schema import Problem
@@ -17,15 +17,22 @@ LONGEST_LINE = 4 * 2**20
 
 
 class BadLine(Exception):
-    """A line that cannot be read, with the key and values of the sentence that says why."""
+    """A line that cannot be read: the key and values of the sentence that says why, and the name of the wrong field.
 
-    def __init__(self, key: str, **values: Any) -> None:
+    ``near`` holds the fields that exist, of which the sentence hints at the one that was meant.
+    """
+
+    def __init__(self, key: str, name: str | None = None, near: Sequence[str] = (), **values: Any) -> None:
         super().__init__(key)
-        self.key, self.values = key, values
+        self.key, self.name, self.near, self.values = key, name, near, values
 
     def problem(self) -> Problem:
         """The sentence in both languages."""
-        return Problem(message=say("en", self.key, **self.values), message_zh=say("zh", self.key, **self.values))
+        return Problem(field=self.name, message=self._said("en"), message_zh=self._said("zh"))
+
+    def _said(self, lang: str) -> str:
+        hinted = {"hint": hint(lang, str(self.name), list(self.near))} if self.near else {}
+        return say(lang, self.key, **self.values, **hinted)
 
 
 def run_lines(work: Callable[[dict[str, Any]], BaseModel], source: BinaryIO | None = None) -> int:

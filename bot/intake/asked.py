@@ -32,6 +32,8 @@ SUBSTANCE = frozenset(
     ]
 )
 WEAK = frozenset({"size", "hardware", "seq_len"})
+FEW_WORDS = 2
+"""Words of a message that say nothing of a run, beside which the word LoRA still is a question."""
 AMOUNTS = ("samples", "epochs", "tokens", "hours")
 
 
@@ -117,8 +119,12 @@ def _is_nothing_else(sheet: Sheet, fields: set[str]) -> bool:
 
 def _is_of_adapters(sheet: Sheet, asked: Asked) -> bool:
     """Whether a word occurs that is used of fine-tuning alone, or a closed model with anything asked of it."""
+    if asked.chatter:
+        return False
+    terse = sum(not taken for taken in sheet.taken) <= FEW_WORDS
     methods = set(sheet.values("method")) & {"lora", "dora", "qlora", "galore"}
-    return bool(methods or (sheet.values("closed") and asked.marked and asked.domain)) and not asked.chatter
+    closed = bool(sheet.values("closed")) and asked.marked and asked.domain
+    return closed or (bool(methods) and (terse or asked.marked or asked.domain))
 
 
 def _is_told_more(sheet: Sheet, asked: Asked) -> bool:

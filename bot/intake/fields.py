@@ -33,6 +33,32 @@ def read_fields(sheet: Sheet, names: tuple[str, ...] = WORD_FIELDS) -> None:
             sheet.read(word.section, word.value, word.start, word.end, f'"{found}" means {word.value}')
 
 
+JOINED = frozenset({"和", "与", "及", "and", "or", "vs", "/", "、", "+", "还是", "&"})
+
+
+def read_full_beside_adapters(sheet: Sheet) -> None:
+    """SFT set beside LoRA, "sft和lora", means that all parameters are trained."""
+    methods = [one for one in sheet.readings if one.field == "method" and one.value in ("lora", "dora", "qlora")]
+    for stage in [one for one in sheet.readings if one.field == "stage" and one.value == "sft"]:
+        if any(_are_joined(sheet, *sorted((stage.start, stage.end, one.start, one.end))[1:3]) for one in methods):
+            sheet.read("method", "full", stage.start, stage.end, "SFT set beside LoRA trains all parameters")
+
+
+def _are_joined(sheet: Sheet, start: int, end: int) -> bool:
+    return end == start + 1 and sheet.tokens[start].text in JOINED
+
+
+def read_limits(sheet: Sheet) -> None:
+    """``4 or fewer`` behind a question about cards counts them."""
+    cards = [one.value for one in sheet.readings if one.field == "hardware"]
+    for index in sheet.free_starts():
+        number = quantities.small_count(sheet.tokens, index)
+        word = sheet.phrase(number.end, "cue") if number else None
+        if number and word and word.value == "or_fewer" and cards and "need_gpu" in sheet.questions:
+            cards[-1].count = cards[-1].count or int(number.value)
+            sheet.take(index, word.end)
+
+
 def _is_inside(sheet: Sheet, start: int, end: int) -> bool:
     """Whether the phrase is only a piece of a glued word: the "ft" of "ft8", the "q4" of "q4096"."""
     tokens = sheet.tokens
@@ -52,6 +78,16 @@ def read_parallel_sizes(sheet: Sheet) -> None:
         number = quantities.signed(sheet.tokens, at)
         if number and 1 <= number.value <= 4096:
             sheet.read(word.value, int(number.value), index, number.end, "the number behind the word")
+            _read_replicas(sheet, word.value, int(number.value), index)
+
+
+def _read_replicas(sheet: Sheet, name: str, size: int, start: int) -> None:
+    """``2x tp4``: two copies of the model, each over four cards."""
+    times = start > 1 and sheet.tokens[start - 1].text in quantities.TIMES and sheet.is_free(start - 2, start)
+    copies = quantities.small_count(sheet.tokens, start - 2) if times else None
+    if copies and copies.end == start - 1 and 1 <= copies.value <= 4096:
+        layout = {name: size, "data": int(copies.value)} if copies.value > 1 else {name: size}
+        sheet.read("layout", layout, start - 2, start, "copies of the model, and the cards of each")
 
 
 def read_other_memory(sheet: Sheet) -> None:

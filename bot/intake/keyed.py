@@ -63,7 +63,7 @@ def _value_at(field: str) -> Callable[[list, int], Quantity | None]:  # type: ig
 
 def _read_behind(sheet: Sheet, start: int) -> bool:
     key = sheet.phrase(start, "key")
-    if key is None or key.value not in LIMITS or _ends_a_name(sheet, key.start, key.end):
+    if key is None or key.value not in LIMITS or _ends_a_name(sheet, key.start, key.end) or _is_value(sheet, start):
         return False
     position = key.end
     while position < len(sheet.tokens) and sheet.tokens[position].text in LINKS | {"-", "_"} and position < key.end + 3:
@@ -79,6 +79,11 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     note_number(sheet, key.value, found.value, start, found.end, f'the number behind "{name}"')
     _read_more(sheet, key.value, found.end)
     return True
+
+
+def _is_value(sheet: Sheet, start: int) -> bool:
+    """Whether the word is what an option says, as in "method:lora rank:16"."""
+    return start > 1 and sheet.tokens[start].glued and sheet.tokens[start - 1].text in ":="
 
 
 def _ends_a_name(sheet: Sheet, start: int, end: int) -> bool:

@@ -10,6 +10,8 @@ LONGEST_NAME = 16
 SHORTEST_MISSPELLED = 4
 MOST_MEMBERS = 40
 HIGHEST_VERSION = 10
+MOST_GUESSES = 6
+"""Misspelled names that are looked for in one message: each costs a search through all names."""
 INSIDE_NAMES = frozenset("-_/.:+")
 EVERYDAY_WORDS = frozenset(
     {
@@ -136,7 +138,7 @@ def _read_size(sheet: Sheet, start: int) -> None:
     low, high = LIMITS["params_b"]
     if not low <= size.value <= high:
         sheet.invalid.append("params_b")
-        sheet.take(start, size.end)
+        sheet.read("params_b", size.value, start, size.end, "a number of parameters that no model has")
         return
     if _read_misspelled(sheet, start, size.end):
         return
@@ -163,7 +165,8 @@ def _read_misspelled(sheet: Sheet, start: int, end: int) -> bool:
         if first < 0 or not sheet.is_free(first, start) or not _may_be_name(sheet, first):
             continue
         name = sheet.words(first, end)
-        meant = model_meant(name)
+        sheet.guesses += 1
+        meant = model_meant(name) if sheet.guesses <= MOST_GUESSES else None
         if meant or hyphen:
             sheet.read("model", name, first, end, f'"{name}" is near {meant.hub_id}' if meant else "a name with a size")
             return True

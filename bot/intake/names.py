@@ -36,7 +36,7 @@ class KnownModel:
 @lru_cache(maxsize=4096)
 def model_named(text: str) -> KnownModel | None:
     """The model that a text names exactly, spaces and hyphens aside; a text that is only similar is none."""
-    known = aliases.squeezed_key(squeezed(normalised(text)))
+    known = aliases.exact(normalised(text)) or aliases.squeezed_key(squeezed(normalised(text)))
     return KnownModel(known.id, known.ambiguous, known.type == "size") if known else None
 
 
@@ -48,6 +48,7 @@ def is_other_release(text: str) -> bool:
     return squeezed(normalised(text.rsplit("/", 1)[-1])) not in squeezed(normalised(known.id))
 
 
+@lru_cache(maxsize=512)
 def model_meant(text: str) -> KnownModel | None:
     """The model of ``text`` as the estimator reads it: uploads, fine-tunes and slips of the keyboard included."""
     if known := model_named(text):

@@ -31,6 +31,7 @@ class Option:
     value: str
     start: int
     end: int
+    key_start: int
 
 
 def options_in(sheet: Sheet) -> list[Option]:
@@ -41,7 +42,7 @@ def options_in(sheet: Sheet) -> list[Option]:
         start = key.end + 1
         end = _line_end(sheet, start, keys[number].start if number < len(keys) else len(sheet.tokens))
         if start < end:
-            found.append(Option(key.value, sheet.words(start, end), start, end))
+            found.append(Option(key.value, sheet.words(start, end), start, end, key.start))
     return found
 
 
@@ -50,7 +51,7 @@ def keys_in(sheet: Sheet) -> list[Word]:
     keys: list[Word] = []
     for index in range(len(sheet.tokens)):
         word = lexicon().at(sheet.tokens, index, "key")
-        inside = keys and index < keys[-1].end
+        inside = keys and index <= keys[-1].end + 1
         if word and not inside and word.end < len(sheet.tokens) and sheet.tokens[word.end].text in ":=":
             keys.append(word)
     return keys
@@ -77,9 +78,12 @@ def read_unknown_names(sheet: Sheet) -> None:
 def read_refusals(sheet: Sheet) -> None:
     """``quant:none``, ``offload:no``: the option is left at what it is without."""
     for option in options_in(sheet):
-        if option.value.lower() in NONE and not option.field.startswith("gradient"):
-            sheet.take(option.start, option.end)
-            sheet.declined.add(option.field)
+        if option.value.lower() not in NONE:
+            continue
+        if option.field == "gradient_checkpointing":
+            sheet.read(option.field, "none", option.key_start, option.end, f'"{option.value}" turns it off')
+        sheet.take(option.key_start, option.end)
+        sheet.declined.add(option.field)
 
 
 def unread_options(sheet: Sheet) -> list[Option]:

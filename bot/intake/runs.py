@@ -1,5 +1,6 @@
 """From readings to runs: every combination that is asked about, each with only what the message said."""
 
+import math
 from itertools import product
 from typing import Any
 
@@ -44,10 +45,17 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
     hardware: list[Fields] = [_hardware_fields(one) for one in sheet.values("hardware")] or [{}]
     formats: list[Fields] = [{"weight_format": name} for name in sheet.values("weight_format")] or [{}]
     shapes = _shapes(sheet)
-    chosen = product(models, methods, hardware, formats, shapes)
-    return [{**shared, **model, **method, **cards, **form, **shape} for model, method, cards, form, shape in chosen][
-        :MOST_RUNS
-    ]
+    layouts: list[Fields] = _layouts(sheet, shared)
+    chosen = product(models, methods, hardware, formats, shapes, layouts)
+    runs: list[Fields] = [{**shared, **dict(pair for part in parts for pair in part.items())} for parts in chosen]
+    return runs[:MOST_RUNS]
+
+
+def _layouts(sheet: Sheet, shared: Fields) -> list[Fields]:
+    """Ways to lay a model out over cards that stand against each other: "2x tp4 or 1x tp8"."""
+    layouts: list[Fields] = sheet.values("layout")
+    parallel = {name: size for name, size in shared.get("parallel", {}).items() if not layouts or name != "tensor"}
+    return [{"parallel": {**parallel, **one}, "gpu_count": math.prod(one.values())} for one in layouts] or [{}]
 
 
 def _methods(sheet: Sheet) -> list[str]:
@@ -62,6 +70,8 @@ def _shared_fields(sheet: Sheet) -> Fields:
     for name in PLAIN:
         if values := sheet.values(name):
             fields[name] = values[-1]
+    if "params_b" in sheet.invalid:
+        fields["params_b"] = sheet.values("params_b")[-1]
     if ranks := sheet.values("rank"):
         fields["adapter"] = {"rank": ranks[-1]}
     if tasks := _tasks(sheet):

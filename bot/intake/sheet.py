@@ -32,6 +32,7 @@ class Sheet:
     declined: set[str] = field(default_factory=set)
     questions: set[str] = field(default_factory=set)
     against: bool = False
+    guesses: int = 0
 
     @classmethod
     def of(cls, message: str) -> "Sheet":

@@ -3,12 +3,16 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 Kind = Literal["number", "word", "han", "sign"]
 
 MAX_CHARACTERS = 4000
 """A question longer than this is cut: what matters is said before."""
+
+MAX_TOKENS = 240
+"""Pieces that are read of a question; the longest real ones have about a hundred."""
 
 LARGEST = 1e18
 """No number of a question is larger; a longer row of digits counts as this, which no field accepts."""
@@ -51,10 +55,10 @@ def clean(text: str) -> str:
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens of a cleaned message, lower-cased, in order."""
+    """The tokens of a cleaned message, lower-cased, in order, as far as it is read."""
     tokens: list[Token] = []
     end = -1
-    for match in _TOKEN.finditer(text):
+    for match in islice(_TOKEN.finditer(text), MAX_TOKENS):
         kind: Kind = match.lastgroup  # type: ignore[assignment]
         tokens.append(Token(match.group().lower(), kind, match.start(), match.end(), match.start() == end))
         end = match.end()

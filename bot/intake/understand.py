@@ -9,6 +9,8 @@ from bot.intake.fields import (
     read_bare_lengths,
     read_closed,
     read_fields,
+    read_full_beside_adapters,
+    read_limits,
     read_other_memory,
     read_parallel_sizes,
     read_tools,
@@ -69,6 +71,8 @@ def read_sheet(text: str) -> Sheet:
     read_questions(sheet)
     read_hardware(sheet)
     read_fields(sheet)
+    read_full_beside_adapters(sheet)
+    read_limits(sheet)
     read_typos(sheet)
     read_shy_models(sheet)
     read_bare_lengths(sheet)

@@ -11,7 +11,7 @@ from functools import cache
 from estimator.catalogue.names import squeezed
 from estimator.datafiles import read_text
 
-FAMILY_REASONS = ("family", "newest", "company", "product", "smaller of the two")
+FAMILY_REASONS = ("family", "newest", "company", "product", "nickname of", "smaller of the two")
 """Reasons of nicknames that chose among several models."""
 
 
@@ -69,6 +69,12 @@ def squeezed_key(key: str) -> Known | None:
 def all_squeezed() -> tuple[str, ...]:
     """Every key without separators."""
     return tuple(_squeezed())
+
+
+def kin(model_id: str) -> set[str]:
+    """The candidates of every family that ``model_id`` stands for."""
+    found = (known.candidates for known in _readings().values() if known.type == "family" and known.id == model_id)
+    return {candidate for candidates in found for candidate in candidates}
 
 
 def sizes() -> list[str]:

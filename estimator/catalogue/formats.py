@@ -190,7 +190,7 @@ def stated_format(config: dict[str, Any]) -> str | None:
 
 
 def _by_groups(stated: dict[str, Any]) -> str:
-    """compressed-tensors and ModelOpt state bits and type of the weights by groups of modules; fp8 where they do not."""
+    """compressed-tensors and ModelOpt state the weights by groups of modules; fp8 where they do not."""
     groups = stated.get("config_groups")
     first = next(iter(groups.values()), None) if isinstance(groups, dict) else None
     weights = first.get("weights") if isinstance(first, dict) else None

@@ -154,7 +154,7 @@ def _members(family: str) -> list[tuple[str, int]]:
     ids: set[str] = set()
     if known is not None and known.ambiguous:
         names.add(squeezed(rows.model_row(known.id).family.lower()))
-        ids.update(known.candidates)
+        ids.update(known.candidates, aliases.kin(known.id))
     for model_id, name in rows.families().items():
         own = squeezed(model_id.rsplit("/", 1)[-1].lower())
         if squeezed(name.lower()) in names or (len(family) >= SHORTEST_FAMILY and own.startswith(family)):

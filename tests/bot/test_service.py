@@ -128,3 +128,32 @@ def test_an_estimate_without_figures_tells_its_problem(estimate: Estimate) -> No
     )
     assert told({"model": "7b"}, failed, "zh").endswith("暂不支持")
     assert estimate.per_gpu is not None
+
+
+def test_a_model_of_the_catalogue_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.hub.fetch_model", lambda *_: pytest.fail("looked up"))
+    with pytest.raises(EstimatorError, match="t5"):
+        estimate(Run(model="google-t5/t5-base"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gpt-4 lora", "weights of GPT-4 are not published"),
+        ("GPT-4 要多少显存", "GPT-4 的权重没有公开"),
+        ("foobar 7b lora", 'No model family is known as "foobar"'),
+        ("gemma-3-27b-it lora", "gemma-3-27b-it (same architecture as gemma-3-27b-pt)"),
+        ("7b qlora 8bit", "QLoRA r16 int8"),
+        ("llama 70b lora", 'read "llama 70b" as meta-llama/Llama-3.1-70B'),
+        ("/vram model:7b metod:lora", 'no option "metod"; did you mean method'),
+        ("/vram model:7b method:foo", "write one of full, freeze, lora"),
+        ("/vram model:7b method:lora rank:99999999999", "from 1 to 1,000,000"),
+    ],
+)
+def test_what_is_said(text: str, words: str) -> None:
+    assert words in ask(text).text
+
+
+@pytest.mark.parametrize("text", ["7b lora V100", "7b lora bf16 T4"])
+def test_that_a_card_has_no_bf16_is_said_once(text: str) -> None:
+    assert ask(text).text.count("no bf16") == 1

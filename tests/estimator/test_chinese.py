@@ -153,7 +153,7 @@ def test_sources(path: Path) -> None:
             {"model": "llama-3.1-8b", "task": "infer", "context_len": 1024, "weight_format": "Q4_K_M"},
             "linear layers 6,979,321,856 x 4.8 bit, embeddings and head 525,336,576 in Q6_K, "
             "norms and biases 266,240 x 4 B",
-            "线性层 6,979,321,856 x 4.8 bit，词嵌入与输出层 525,336,576（Q6_K），归一化与偏置 266,240 x 4 字节",
+            "线性层 6,979,321,856 x 4.8 位，词嵌入与输出层 525,336,576（Q6_K），归一化与偏置 266,240 x 4 字节",
         ),
     ],
     ids=["plain", "nf4", "gguf"],
@@ -173,4 +173,4 @@ def test_a_packed_part_says_how() -> None:
     weights = next(block for block in found.per_gpu.at_peak if block.item == "weights")
     assert weights.parts is not None
     assert weights.parts[0].why == "linear layers: 6,525,288,448 in nf4: 4 bit + fp32 scale per 64"
-    assert weights.parts[0].why_zh == "线性层：6,525,288,448（nf4：4 bit + 每 64 个一个 fp32 缩放）"
+    assert weights.parts[0].why_zh == "线性层：6,525,288,448（nf4：4 位 + 每 64 个一个 fp32 缩放）"

@@ -47,3 +47,21 @@ def test_numbers_inside_reasons_are_noted(ledger: Ledger, estimate: Estimate) ->
     ledger.words("estimates[0].per_gpu.at_peak[0].why")
     assert [figure.value for figure in ledger.figures] == [494_032_768, 2]
     assert estimate.per_gpu is not None
+
+
+@pytest.mark.parametrize(
+    ("why", "figures"),
+    [
+        ("494,032,768 parameters x 2 B", [494_032_768, 2]),
+        ("共 494,032,768 个参数", [494_032_768]),
+        ("trl 1.16.0 trains this stage, with peft 0.21 in bf16", []),
+        ("took RTX 4090 for Qwen2.5-7B, of 24 GB", [24]),
+        ("on by default in transformers 5", []),
+        ("24 layers x 1,024 tokens.", [24, 1024]),
+    ],
+)
+def test_versions_and_names_are_no_figures(why: str, figures: list[float], ledger: Ledger) -> None:
+    block = ledger.answer.estimates[0].per_gpu.at_peak[0]  # type: ignore[union-attr]
+    block.why = why
+    assert ledger.words("estimates[0].per_gpu.at_peak[0].why") == why
+    assert [figure.value for figure in ledger.figures] == figures

@@ -7,6 +7,7 @@ import pytest
 
 from bot.answer import Answer
 from bot.answers.render import rendered
+from bot.intake.doubts import Doubt
 from estimator.schema import Alternative, Estimate, Fit, Largest, Problem, Range
 from tests.conftest import GIB, made_estimate
 
@@ -69,7 +70,7 @@ def test_to_ignore_is_to_say_nothing() -> None:
 
 
 def test_an_unknown_value_is_repeated_harmlessly() -> None:
-    text = rendered(Answer(reply="clarify"), {"optimizer": "**sgdd** @everyone"}).text
+    text = rendered(Answer(reply="clarify"), [Doubt("value", "optimizer", "**sgdd** @everyone")]).text
     assert text == 'I cannot read "sgdd everyone" as optimizer: leave it out or write it another way.'
 
 

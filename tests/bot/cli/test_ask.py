@@ -1,6 +1,9 @@
 """``vram-bot ask`` and ``vram-bot chat``."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,12 +75,19 @@ def test_lines_keep_order_and_history(capsys: Capture, monkeypatch: pytest.Monke
         {"id": 3, "lang": "zh", "text": "0.5b lora 8GB"},
         {"id": 4},
         {"id": 5, "text": "7b", "history": [3]},
+        {"id": 6, "text": "7b", "history": "x"},
+        {"id": 7, "text": "7b", "lang": "fr"},
+        {"id": 8, "text": "7b", "histroy": []},
+        {"id": 9, "text": "1" * 100_000},
     ]
     monkeypatch.setattr("sys.stdin", typed("\n".join(json.dumps(line) for line in lines)))
     done = run(capsys, "ask", "--jsonl")
     found = [json.loads(line) for line in done.out.splitlines()]
     assert done.status == 2
-    assert [one["id"] for one in found] == [1, 2, 3, 4, 5]
+    assert [one["id"] for one in found] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert [one["error"]["field"] for one in found if "error" in one] == [
+        "text", "history", "history", "lang", "histroy",
+    ]  # fmt: skip
     assert found[1]["runs"][0]["method"] == "qlora"
     assert found[2]["lang"] == "zh"
     assert "text" in found[3]["error"]["message"]
@@ -97,3 +107,22 @@ def test_half_a_surrogate_pair_breaks_nothing(capsys: Capture, monkeypatch: pyte
     monkeypatch.setattr("sys.stdin", typed(r'{"id": "\ud800", "text": "model:\ud800x 24GB"}'))
     done = run(capsys, "ask", "--jsonl")
     assert json.loads(done.out)["id"] == "\ud800"
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"text": "7b lora 24GB"}\n' * 60)
+    with lines.open() as source:
+        asked = subprocess.Popen(
+            [sys.executable, "-m", "bot", "ask", "--jsonl"],
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert asked.stdout
+        assert asked.stderr
+        assert asked.stdout.readline().startswith(b"{")
+        asked.stdout.close()
+        assert asked.stderr.read() == b""
+        asked.stderr.close()
+        assert asked.wait() == 0

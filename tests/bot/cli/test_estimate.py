@@ -84,7 +84,7 @@ def test_an_unknown_command_is_wrong_input(capsys: Capture) -> None:
 
 
 def test_our_own_fault_leaves_with_one(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.service.estimate_run", lambda run: 1 / 0)
+    monkeypatch.setattr("bot.service.estimate_run", lambda *_: 1 / 0)
     monkeypatch.delenv("VRAM_BOT_DEBUG", raising=False)
     done = run(capsys, *SMALL)
     assert done.status == 1

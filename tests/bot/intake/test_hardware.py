@@ -40,7 +40,35 @@ def cards(text: str) -> list[Found]:
         ("24g卡", [(None, None, 24)]),
         ("a GTX 1650", [("GTX 1650", 1, None)]),
         ("8卡呢", [(None, 8, None)]),
+        ("lora on a 4090D", [("4090D", 1, None)]),
+        ("RTX 4090 D", [("RTX 4090 D", None, None)]),
+        ("with a 5090DV2", [("5090DV2", 1, None)]),
+        ("4070 Ti Super", [("4070 Ti Super", None, None)]),
+        ("3070ti 笔记本", [("3070ti 笔记本", None, None)]),
+        ("A10G 24GB", [("A10G", None, 24)]),
+        ("on a 100", []),
+        ("8张昇腾910B", [("昇腾910B", 8, None)]),
+        ("ascend 910b", [("ascend 910b", None, None)]),
+        ("M1 16GB", [("M1", None, 16)]),
+        ("M3 Max 64", [("M3 Max", None, 64)]),
+        ("Jetson Orin 64GB", [("Jetson Orin", None, 64)]),
     ],
 )
 def test_sets_of_cards(text: str, expected: list[Found]) -> None:
     assert cards(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu", "count"),
+    [
+        ("MIG 1g.10gb", None, None),
+        ("a100 mig 2g.20gb", "a100", None),
+        ("gpu:A100 1g.5gb", "A100", None),
+        ("4x H100 3g.40gb", "H100", 4),
+    ],
+)
+def test_slices_are_no_memory_of_a_card(text: str, gpu: str | None, count: int | None) -> None:
+    (found,) = read_sheet(text).values("hardware")
+    profile = text.split()[-1]
+    assert (found.gpu, found.count, found.slice) == (gpu, count, profile)
+    assert found.memory_gb == float(profile.split(".")[1].removesuffix("gb"))

@@ -57,6 +57,12 @@ def read(text: str) -> dict[str, Any]:
         ("cpu offload", "offload", "both"),
         ("vllm", "engine", "vllm"),
         ("LLaMA-Factory", "framework", "llama-factory"),
+        ("10k samples x 1k tokens", "seq_len", 1000),
+        ("/vram checkpointing:none", "gradient_checkpointing", "none"),
+        ("deepseek r1", "model", "deepseek r1"),
+        ("qwen r16", "rank", 16),
+        ("method:lora rank:8", "rank", 8),
+        ("offload:nvme", "offload", "nvme"),
     ],
 )
 def test_a_reading(text: str, field: str, value: Any) -> None:
@@ -72,6 +78,11 @@ def test_a_reading(text: str, field: str, value: Any) -> None:
         ("shift8 q4096", "weight_format"),
         ("rank 24GB", "rank"),
         ("on 1 H100", "hours"),
+        ("RTX 4090 D", "hours"),
+        ("deepseek r1", "rank"),
+        ("昇腾910B", "size"),
+        ("offload:none", "offload"),
+        ("a 4090", "model"),
     ],
 )
 def test_what_must_not_be_read(text: str, field: str) -> None:
@@ -87,6 +98,7 @@ def test_what_must_not_be_read(text: str, field: str) -> None:
         ("bs 1.5", ["micro_batch"]),
         ("1000000b model", ["params_b"]),
         ("0 x 4090", ["gpu_count"]),
+        ("-5b lora", ["params_b"]),
     ],
 )
 def test_impossible_values_are_named(text: str, invalid: list[str]) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.intake.tokens import MAX_CHARACTERS, clean, tokenize
+from bot.intake.tokens import LARGEST, MAX_CHARACTERS, MAX_TOKENS, clean, tokenize
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,8 @@ def test_any_text_can_be_cut(text: str) -> None:
 
 def test_a_novel_is_cut_short() -> None:
     assert len(clean("x" * 10 * MAX_CHARACTERS)) == MAX_CHARACTERS
+    assert len(tokenize("7b " * 10 * MAX_TOKENS)) == MAX_TOKENS
+
+
+def test_a_row_of_digits_is_a_finite_number() -> None:
+    assert tokenize("1" * 4000)[0].number == LARGEST

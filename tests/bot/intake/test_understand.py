@@ -1,5 +1,6 @@
 """From whole messages to runs."""
 
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -71,6 +72,19 @@ def test_the_slash_command() -> None:
         ("meeting moved to room 4090 at 8b", "ignore", "other"),
         ("got 2 B and 3 A this term, 80 in math", "ignore", "other"),
         ("中午吃什么", "ignore", "other"),
+        ("lora is a nice name", "ignore", "other"),
+        ("claude told me a joke", "ignore", "other"),
+        ("I have a 4090 and a cat", "ignore", "other"),
+        ("7b", "answer", "need_memory"),
+        ("4090", "clarify", "fit"),
+        ("phi lora", "answer", "need_memory"),
+        ("can 3090 do it", "clarify", "fit"),
+        ("/vram", "clarify", "need_memory"),
+        ("gpt-4 lora", "clarify", "need_memory"),
+        ("claude 3 lora 24gb", "clarify", "fit"),
+        ("/vram model:7b foo:bar", "clarify", "need_memory"),
+        ("/vram model:7b method:foo gpu:24GB", "clarify", "fit"),
+        ("/vram model:7b gpu:24GB batch:lots", "clarify", "fit"),
         ("can a 3060 do stable diffusion xl?", "refuse", "other"),
     ],
 )
@@ -157,3 +171,52 @@ def test_any_text_is_understood_somehow(text: str) -> None:
 )
 def test_any_mix_of_our_words_is_understood_somehow(words: list[str]) -> None:
     assert understand(" ".join(words)).reply in ("answer", "clarify", "ignore", "refuse")
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("llama 70b lora", "meta-llama/Llama-3.1-70B"),
+        ("lama 3 8b lora", "meta-llama/Meta-Llama-3-8B"),
+        ("deepseek 7b lora", "deepseek-ai/deepseek-llm-7b-base"),
+        ("deepseek r1 lora", "deepseek-ai/DeepSeek-R1"),
+        ("百川13b lora", "baichuan-inc/Baichuan-13B-Base"),
+        ("羊驼13b 全参", "meta-llama/Llama-2-13b-hf"),
+        ("深度求索 7b lora", "deepseek-ai/deepseek-llm-7b-base"),
+        ("foobar 7b lora", "Qwen/Qwen2.5-7B"),
+    ],
+)
+def test_a_family_and_a_size(text: str, model: str) -> None:
+    assert only(understand(text))["resolved_model"] == model
+
+
+@pytest.mark.parametrize(("text", "family"), [("foobar 7b lora", "foobar"), ("lora for that 7b", ""), ("qwen 7b", "")])
+def test_a_family_that_is_not_known_is_said(text: str, family: str) -> None:
+    assert understand(text).unknown_family == family
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "values"),
+    [
+        ("70B sft和lora 32G", "method", ["full", "lora"]),
+        ("min number of A100 for 32B lora? possible with 4 or fewer", "gpu_count", [4]),
+        ("vllm 70b 2x tp4 or 1x tp8 A100", "parallel", [{"tensor": 4, "data": 2}, {"tensor": 8}]),
+        ("7b lora A800", "gpu", ["A800 80GB"]),
+        ("7b lora RTX 3060", "gpu", ["RTX 3060"]),
+        ("7b lora A100 1g.5gb", "gpu", ["A100 1g.5gb"]),
+        ("7b lora MIG 1g.10gb", "gpu", ["MIG 1g.10gb"]),
+    ],
+)
+def test_fields_of_each_run(text: str, name: str, values: list[Any]) -> None:
+    assert [run.get(name) for run in understand(text).runs] == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1" * 100_000, "8x" * 50_000, "foobar 7b " * 10_000, "百川" * 50_000, "a-" * 50_000, "/vram " + "a:b " * 25_000],
+)
+def test_a_flood_is_read_in_no_time(text: str) -> None:
+    understand(text)
+    start = perf_counter()
+    assert understand(text).reply
+    assert perf_counter() - start < 0.15

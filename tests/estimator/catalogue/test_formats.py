@@ -101,7 +101,7 @@ def test_a_packed_model_keeps_its_embedding() -> None:
 
 def test_formats_are_described_in_figures() -> None:
     assert weight_format("gptq-4bit-g64").figures.startswith("4 bit + fp16 scale and 4-bit zero per 64")
-    assert weight_format("hqq-3bit-g64").figures_zh == "3 bit + 每 64 个一个 fp16 缩放与 16 bit 零点"
+    assert weight_format("hqq-3bit-g64").figures_zh == "3 位 + 每 64 个一个 fp16 缩放与 16 位零点"
 
 
 def test_the_embedding_of_a_gguf_file_is_not_on_the_card() -> None:

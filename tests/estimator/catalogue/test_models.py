@@ -36,6 +36,11 @@ QWEN = {
         ("vicuna-7b-v1.5-16k", "lmsys/vicuna-7b-v1.5", "fuzzy"),
         ("llama 33b", "huggyllama/llama-30b", "fuzzy"),
         ("bloom 7b", "bigscience/bloom-7b1", "fuzzy"),
+        ("llama 70b", "meta-llama/Llama-3.1-70B", "fuzzy"),
+        ("deepseek 7b", "deepseek-ai/deepseek-llm-7b-base", "fuzzy"),
+        ("百川13b", "baichuan-inc/Baichuan-13B-Base", "fuzzy"),
+        ("深度求索 7b", "deepseek-ai/deepseek-llm-7b-base", "fuzzy"),
+        ("phi 3.8b", "microsoft/Phi-4-mini-instruct", "fuzzy"),
         ("qwen", "Qwen/Qwen2.5-7B", "ambiguous"),
         ("千问", "Qwen/Qwen2.5-7B", "ambiguous"),
         ("qwen2.5", "Qwen/Qwen2.5-7B", "ambiguous"),
@@ -204,3 +209,7 @@ def test_any_config_is_counted_or_refused(changes: dict[str, Any]) -> None:
         assert str(error)
     else:
         assert match.params_total >= 0
+
+
+def test_models_of_the_same_size_are_told() -> None:
+    assert "meta-llama/Meta-Llama-3-70B" in find_model("llama 70b").note
