@@ -117,7 +117,8 @@ def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
     """Static, dynamic and workspace bytes at the peak."""
     capability = (gpu.compute_capability or None) if gpu else None
     workspace = card.workspace_bytes(capability, setting.regime.training) if setting.regime.engine == "hf" else 0
-    return card.Sizes(peak.base.total, peak.live - peak.base.total, workspace)
+    static = peak.base.weights.base if peak.phase == "load" else peak.base.total
+    return card.Sizes(static, peak.live - static, workspace)
 
 
 def spread_around(setting: Setting) -> card.Spread:
@@ -152,18 +153,24 @@ def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
 
 
 def _phases(peak: Peak, extra: int) -> list[PhasePeak]:
-    load = PhasePeak(phase="load", allocated_peak=peak.base.weights.bytes)
-    return [load] + [PhasePeak(phase=name, allocated_peak=size + extra) for name, size in peak.phases.items()]
+    return [PhasePeak(phase=name, allocated_peak=size + extra) for name, size in peak.phases.items()]
 
 
 def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
     """What lives at the peak, largest first; sums to the allocated peak."""
-    blocks = _standing(setting, peak) + _traced(setting, peak)
+    blocks = _loading(setting, peak) if peak.phase == "load" else _standing(setting, peak) + _traced(setting, peak)
     if peak.phase == "optimizer_step" and peak.base.step_bytes:
         blocks.append(reasons.block("optimizer_temp", peak.base.step_bytes, *reasons.TEXTS["optimizer_temp"]))
     if extra:
         blocks.append(reasons.block("workspace", extra, *reasons.TEXTS["workspace"]))
     return sorted(_merged(blocks), key=lambda block: -block.bytes)
+
+
+def _loading(setting: Setting, peak: Peak) -> list[Block]:
+    held = _held(setting.arch, setting.regime, setting.optimizer, setting.shares)
+    blocks = [block for block in held if block.item == "weights"]
+    passing = peak.live - sum(block.bytes for block in blocks)
+    return [*blocks, reasons.block("other", passing, *reasons.TEXTS["loading"])]
 
 
 def _standing(setting: Setting, peak: Peak) -> list[Block]:

@@ -259,6 +259,10 @@ TEXTS = {
     "untraced": ("of the adapters on the experts' linear layers", "专家线性层上适配器的梯度"),
     "buckets": ("DistributedDataParallel's gradient buckets", "DistributedDataParallel 的梯度桶"),
     "optimizer_temp": ("temporaries of the optimizer's step", "优化器更新时的临时张量"),
+    "loading": (
+        "passing tensors of loading: the 16-bit form of a linear being packed, or fp32 weights before the cast",
+        "加载时的过渡张量：正在量化的线性层的 16 位副本，或转换前的 fp32 权重",
+    ),
     "workspace": ("cuBLAS workspaces", "cuBLAS 工作区"),
     "weight_casts": ("half-precision copies of weights in use", "使用中的权重的半精度副本"),
     "recompute": ("one layer computed again for its backward", "为反向重新计算的一层"),

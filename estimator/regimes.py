@@ -45,6 +45,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         mask=mask_kind(run, batch),
         accumulates=(run.grad_accum or 1) > 1 or run.zero_grad_to_none is False,
         update=("adalomo" if run.optimizer == "adalomo" else "lomo") if run.method == "lomo" else None,
+        load_itemsize=load_itemsize(run),
         single=batch == 1,
         scaler=run.precision == "amp-fp16" or bool(details.get("grad_scaler")),
         reentrant=reentrant(run),
@@ -74,6 +75,7 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         ubatch=(run.serving.ubatch if run.serving else None) or 512,
         cache=cache_kind(run),
         mask="4d" if run.attention_mask_4d else "none",
+        load_itemsize=load_itemsize(run),
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         dropout=False,
@@ -99,6 +101,11 @@ def cache_kind(run: Run) -> str | None:
             "kv_cache.dtype",
         )
     return "static" if cache.preallocated else None
+
+
+def load_itemsize(run: Run) -> int:
+    """``details.load_dtype: fp32``: the weights are loaded in fp32 and cast on the card."""
+    return 4 if (run.details or {}).get("load_dtype") in ("fp32", "float32") else 0
 
 
 def itemsize(precision: str | None) -> int:

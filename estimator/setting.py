@@ -8,6 +8,7 @@ from typing import NamedTuple
 from estimator.architecture import Architecture, Inventory
 from estimator.choices import NONE, choice_of
 from estimator.inventory import inventory
+from estimator.loading import loading_bytes
 from estimator.optimizer_states import Choice
 from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
@@ -42,6 +43,7 @@ class Base(NamedTuple):
     optimizer: OptimizerMemory
     gradient_bytes: int
     untraced: int = 0
+    loading: int = 0
     """Bytes of gradients that the traced step does not make: of adapters on experts that are linear modules."""
 
     @property
@@ -145,7 +147,9 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int) 
     memory = memory_of(optimizer, ordered(parts, regime))
     gradients = bytes_of(list(trained))
     untraced = gradients - traced if regime.linear_experts and regime.adapter is not None else 0
-    return Base(weights(arch, held, regime), trained, memory, gradients, untraced)
+    loaded = weights(arch, held, regime)
+    loading = loading_bytes(held, regime, loaded) if regime.engine == "hf" else loaded.bytes
+    return Base(loaded, trained, memory, gradients, untraced, loading)
 
 
 def peak_of(setting: Setting) -> Peak:
@@ -175,7 +179,8 @@ def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     waiting = base.gradient_bytes if regime.accumulates else base.untraced
     communication = base.gradient_bytes if setting.copies > 1 and regime.training else 0
     around = base.total + waiting + communication
-    phases = {phase: moment.live + around for phase, moment in walked.peaks.items()}
+    phases = {"load": base.loading}
+    phases |= {phase: moment.live + around for phase, moment in walked.peaks.items()}
     if regime.training:
         phases["optimizer_step"] = walked.end + around + base.step_bytes
     return Peak(base, program, walked, phases, waiting, communication)

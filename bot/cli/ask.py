@@ -16,7 +16,16 @@ from bot.texts import say
 FIELDS = ("id", "text", "history", "lang")
 
 
-@click.command("ask", short_help="Answer a question about GPU memory.")
+class _Question(click.Command):
+    """A command whose words may begin with a minus: "-5b lora" is a question, not an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        texts = [one for one in args if one[:1] == "-" and one[1:2].isdigit()]
+        rest = [one for one in args if one not in texts]
+        return super().parse_args(ctx, [*rest, "--", *texts] if texts and "--" not in args else args)
+
+
+@click.command("ask", cls=_Question, short_help="Answer a question about GPU memory.")
 @click.argument("text", nargs=-1)
 @click.option(
     "--lang", type=click.Choice(["en", "zh"]), help="Language of the reply; else the text's, else the locale's."

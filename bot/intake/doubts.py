@@ -9,6 +9,7 @@ from bot.intake.sheet import Sheet
 
 NEAR = 65
 """Similarity (0 to 100) from which an option is taken for a slip of a known one."""
+MOST_CHOICES = 12
 OPTION_NAMES = (
     "model", "method", "gpu", "task", "stage", "precision", "quant", "optimizer", "attention", "checkpointing",
     "framework", "engine", "batch", "seq", "grad_accum", "gpu_count", "nodes", "rank", "epochs", "samples",
@@ -70,4 +71,5 @@ def _nearest(name: str) -> tuple[str, ...]:
 
 def _choices(option: Option) -> tuple[str, ...]:
     """What a method, task or optimizer may be, where there are few."""
-    return lexicon().choices(option.field)
+    choices = lexicon().choices(option.field)
+    return choices if len(choices) <= MOST_CHOICES else ()

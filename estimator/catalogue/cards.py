@@ -102,7 +102,8 @@ def apple_chip(core: str) -> Card | None:
     if named is None:
         return None
     listed = next(card for card in cards() if card.vendor == "Apple")
-    return replace(listed, name=" ".join(filter(None, ("Apple", f"M{named[1]}", (named[2] or "").title()))))
+    name = " ".join(filter(None, ("Apple", f"M{named[1]}", (named[2] or "").title())))
+    return replace(listed, name=name, nominal=(16, 32) if named[2] else (8, 16))
 
 
 @cache

@@ -30,6 +30,7 @@ class Regime:
     ``reentrant``: checkpoints run without a graph and again with one (PyTorch's older kind). ``offload_saved``: what
     the backward keeps waits in host memory. ``scaler``: the loss is scaled (GradScaler).
     ``fp16``: half precision is fp16 (bf16 otherwise); only some quantised kernels care.
+    ``load_itemsize``: bytes per element in which the weights are loaded before they are cast; 0: the final type.
     ``generates``: inference goes on after the prompt, token by token.
     ``update``: lomo | adalomo, an optimizer that runs inside the backward.
     ``linear_experts``: each expert is a set of linear modules (transformers 4), weights and adapters are counted so.
@@ -59,6 +60,7 @@ class Regime:
     generates: bool = True
     engine: str = "hf"
     ubatch: int = 512
+    load_itemsize: int = 0
     cache: str | None = None
     dropout: bool = True
     merge_in_place: bool = False

@@ -45,6 +45,7 @@ def test_json_is_an_answer(capsys: Capture) -> None:
     ("text", "words"),
     [
         ("7b lora gpu:0GB", "A card's memory must be between"),
+        ("-5b lora", "A model has between"),
         ("7b lora 24GB bs -4", "The batch must be a whole number"),
         ("/vram model:banana gpu:24GB", "no model is known as 'banana'"),
         ("/vram model:7b method:lora gpu:banana", "no GPU is known as 'banana'"),
