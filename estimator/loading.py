@@ -1,8 +1,8 @@
 """What a card holds while a model is loaded, where that is more than the loaded weights.
 
-transformers 5 brings every tensor to the card in its final type, one by one. Two ways of loading need more: bitsandbytes
-packs a linear on the card, so its 16-bit form is there for a moment; and a model loaded in fp32 and cast afterwards
-holds fp32 weights and the half-precision copy of one tensor.
+transformers 5 brings every tensor to the card in its final type, one by one. Two ways of loading need more:
+bitsandbytes packs a linear on the card, so its 16-bit form is there for a moment; and a model loaded in fp32 and cast
+afterwards holds fp32 weights and the half-precision copy of one tensor.
 """
 
 from collections.abc import Iterator
