@@ -9,7 +9,7 @@ from estimator.stack import before_5, linear_experts
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
 
-ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2, "deepspeed-bf16": 2, "deepspeed-fp16": 2}
+ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2}
 BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "int8")
 ADAPTER_SIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
 

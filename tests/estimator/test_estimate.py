@@ -131,3 +131,35 @@ def test_what_cannot_be_answered_is_refused_in_a_sentence(fields: dict[str, Any]
         answer(model="qwen2.5-0.5b", **fields)
     assert caught.value.field == field
     assert caught.value.message_zh != caught.value.message
+
+
+def test_loading_can_need_more_than_generating() -> None:
+    plain = answer(model="llama-3.1-8b", task="infer", context_len=16, new_tokens=1)
+    cast = answer(
+        model="llama-3.1-8b",
+        task="infer",
+        context_len=16,
+        new_tokens=1,
+        precision="bf16",
+        details={"load_dtype": "fp32"},
+    )
+    assert plain.per_gpu is not None
+    assert cast.per_gpu is not None
+    assert plain.per_gpu.peak_phase == "prefill"
+    assert cast.per_gpu.peak_phase == "load"
+    assert cast.per_gpu.allocated_peak > 1.9 * plain.per_gpu.allocated_peak
+    assert sum(block.bytes for block in cast.per_gpu.at_peak) == cast.per_gpu.allocated_peak
+
+
+def test_packing_on_the_card_holds_one_linear_in_16_bit() -> None:
+    found = answer(model="llama-3.1-8b", task="infer", weight_format="nf4", context_len=16, new_tokens=1).per_gpu
+    assert found is not None
+    load = next(phase for phase in found.phases if phase.phase == "load")
+    weights = next(block for block in found.at_peak if block.item == "weights")
+    workspace = next(block for block in found.at_peak if block.item == "workspace")
+    assert load.allocated_peak - weights.bytes - workspace.bytes == 4096 * 14336 * 2
+
+
+def test_precisions_of_sharded_engines_are_refused_on_one_card() -> None:
+    with pytest.raises(EstimatorError, match="precision"):
+        answer(model="qwen2.5-0.5b", precision="deepspeed-bf16")
