@@ -8,6 +8,7 @@ from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
 from estimator.defaults import Facts, filled
 from estimator.errors import EstimatorError
+from estimator.evaluation import evaluation_note
 from estimator.host import host_of
 from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
@@ -46,6 +47,8 @@ def estimate(run: Run, others: bool = True) -> Estimate:
     )  # fmt: skip
     if others:
         result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
+    if (evaluating := evaluation_note(complete, setting, peak)) is not None:
+        result.notes.append(Assumption(field="details", value=evaluating[0], why=evaluating[1], why_zh=evaluating[2]))
     if gpu is not None and usable is not None:
         result.fit = card.fit(per_gpu.device_peak, usable)
         result.max, beyond = positions.capped(
