@@ -56,9 +56,9 @@ def _rule(row: dict[str, Any], groups: dict[str, list[str]]) -> Rule:
 
 def filled(run: Run, facts: Facts) -> tuple[Run, list[Assumption]]:
     """``run`` with every default in place, and the assumptions made."""
-    known = dict(run)
+    known = vars(run)
     adapter = run.adapter.model_dump() if run.adapter else {}
-    state = tuple(known[name] if _decides(name) else known[name] is not None for name in Run.model_fields)
+    state = tuple([known[name] if decides else known[name] is not None for name, decides in FIELDS])
     chosen = _chosen(state, tuple(name for name, value in adapter.items() if value is not None), facts)
     update: dict[str, Any] = {}
     for rule in chosen:
@@ -75,8 +75,7 @@ DECIDING = frozenset({"framework", "task", "stage", "method", "precision", "weig
 """Fields whose values the rules' conditions ask for; of the others only whether they are given matters."""
 
 
-def _decides(name: str) -> bool:
-    return name in DECIDING
+FIELDS = tuple((name, name in DECIDING) for name in Run.model_fields)
 
 
 @lru_cache(maxsize=4096)

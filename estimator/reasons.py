@@ -62,11 +62,11 @@ def _block(item: str, entries: list[Entry], program: Program, at: Situation) -> 
     why, why_zh = _sentence(item, total, entries, program, at)
     if item == "kv_cache":
         why, why_zh = _cache(total, entries, program, at)
-    parts = [
-        Block(item=item, bytes=size, why=scope or "between layers", why_zh=SCOPES.get(scope, scope), parts=None)
-        for scope, size in _by_scope(entries)
-    ]
-    return block(item, total, why, why_zh, parts if len(parts) > 1 else None)
+    scopes = _by_scope(entries)
+    if len(scopes) == 1:
+        return block(item, total, why, why_zh)
+    parts = [block(item, size, scope or "between layers", SCOPES.get(scope, scope)) for scope, size in scopes]
+    return block(item, total, why, why_zh, parts)
 
 
 def block(item: str, size: int, why: str, why_zh: str, parts: list[Block] | None = None) -> Block:
