@@ -38,7 +38,7 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None) ->
     return rendered(answer, question.doubts)
 
 
-def estimate(run: Run, others: bool = True) -> Estimate:
+def estimate(run: Run, others: bool = False) -> Estimate:
     """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError."""
     try:
         return estimate_run(run, others)
@@ -46,7 +46,7 @@ def estimate(run: Run, others: bool = True) -> Estimate:
         config = _config_on_hub(run.model) if error.field == "model" and _is_unknown(run.model) else None
         if config is None:
             raise
-    return estimate_run(run.model_copy(update={"model": config}))
+    return estimate_run(run.model_copy(update={"model": config}), others)
 
 
 def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = False) -> str:
@@ -106,7 +106,7 @@ def _readings(question: Question) -> list[ReadingShown]:
 
 def _estimate_or_problem(fields: dict[str, Any]) -> Estimate:
     try:
-        return estimate(run_of(fields))
+        return estimate(run_of(fields), others=True)
     except EstimatorError as error:
         return Estimate(error=Problem(field=error.field, message=error.message, message_zh=error.message_zh))
 

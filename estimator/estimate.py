@@ -27,7 +27,7 @@ from estimator.surroundings import with_surroundings
 GIB = 1 << 30
 
 
-def estimate(run: Run, others: bool = True) -> Estimate:
+def estimate(run: Run, others: bool = False) -> Estimate:
     """The estimate of one run; with ``others``, also what the other choice would need where one was assumed.
 
     Raises ``EstimatorError`` with one sentence when the run cannot be estimated.

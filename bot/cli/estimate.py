@@ -34,7 +34,7 @@ def command(lang: str | None, as_json: bool, as_lines: bool, explain: bool, **va
         raise WrongInput(say(language, "cli.no_model"))
     try:
         run = Run.model_validate(fields)
-        found = service.estimate(run)
+        found = service.estimate(run, others=True)
     except (ValidationError, EstimatorError) as error:
         raise WrongInput(message_of(problem_of(error), language)) from None
     if as_json:
@@ -46,7 +46,7 @@ def command(lang: str | None, as_json: bool, as_lines: bool, explain: bool, **va
 
 def _of_line(fields: dict[str, Any]) -> Estimate:
     name = fields.pop("id", None)
-    found = service.estimate(Run.model_validate(fields), others=False)  # a reader of lines asks for them one by one
+    found = service.estimate(Run.model_validate(fields))
     found.id = name
     return found
 

@@ -90,7 +90,7 @@ def test_nothing_that_was_given_is_assumed() -> None:
 
 
 def test_an_assumed_loss_comes_with_what_the_other_would_need() -> None:
-    found = answer(model="qwen2.5-0.5b", method="lora", micro_batch=8)
+    found = estimate(Run(model="qwen2.5-0.5b", method="lora", micro_batch=8), others=True)
     assert found.per_gpu is not None
     plain = next(other for other in found.alternatives if other.change == {"loss": "standard"})
     asked = {"model": "qwen2.5-0.5b", "method": "lora", "micro_batch": 8, "loss": "standard"}
