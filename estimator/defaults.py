@@ -7,9 +7,6 @@ from typing import Any, NamedTuple
 
 from estimator.schema import Adapter, Assumption, Run
 
-NUMBERS_OF_OURS = ("micro_batch", "seq_len", "adapter.rank", "context_len", "new_tokens")
-"""Assumptions that a reader wants to see first."""
-
 
 class Rule(NamedTuple):
     """A default: ``field`` takes ``value`` where every condition of ``when`` holds; ``said`` is how it is reported.

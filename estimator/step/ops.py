@@ -201,17 +201,6 @@ gelu = silu
 relu = tanh = sigmoid = keeps_output
 
 
-def gelu_new(x: Tensor) -> Tensor:
-    """The tanh approximation of GELU written out in Python (GPT-2): every step is an operation."""
-    cubed = power(x)
-    inner = add(x, scale(cubed)) if cubed.itemsize <= x.itemsize else add(scale(cubed), x)
-    del cubed
-    inner = tanh(scale(inner))
-    half = scale(x)
-    outer = shift(inner)
-    return mul(outer, half) if outer.itemsize > half.itemsize else mul(half, outer)
-
-
 def concat(parts: Sequence[Tensor]) -> Tensor:
     """Concatenate along the last dimension; the gradients are slices of the incoming one."""
     tape = parts[0].tape
@@ -258,6 +247,16 @@ def copy(x: Tensor) -> Tensor:
     out = x.tape.like(x)
     if x.needs:
         x.tape.attach(out, (x,), (), lambda g: (g,))
+    return out
+
+
+def fresh_gradient(x: Tensor) -> Tensor:
+    """The same storage, whose gradient comes as a new tensor: a layout that must be copied, or a scaling in place."""
+    tape = x.tape
+    out = x.detach()
+    if x.needs:
+        rows, width, size = shape_of(x)
+        tape.attach(out, (x,), (), lambda g: (tape.new(rows, width, size),))
     return out
 
 

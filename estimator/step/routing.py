@@ -100,16 +100,8 @@ def divide_in_place(x: Tensor, y: Tensor) -> Tensor:
     kept.append(tape.save(original))
     del original
     out = Tensor(tape, x.storage, x.rows, x.width, x.itemsize)
-    rows, width, size = ops.shape_of(x)
-
-    def backward(g: Tensor) -> Sequence[Tensor | None]:
-        parts = [tape.new(rows, width, size) for _ in range(4)]
-        divisor = parts.pop()
-        while parts:
-            del parts[-1]
-        return tape.new(rows, width, size), divisor
-
-    return tape.attach(out, (x, y), kept, backward)
+    shape = ops.shape_of(x)
+    return tape.attach(out, (x, y), kept, lambda g: _quotient_gradients(tape, shape))
 
 
 def divide(x: Tensor, y: Tensor) -> Tensor:
@@ -119,16 +111,17 @@ def divide(x: Tensor, y: Tensor) -> Tensor:
     out = tape.like(x, max(x.itemsize, y.itemsize))
     if not kept:
         return out
-    rows, width, size = ops.shape_of(out)
+    shape = ops.shape_of(out)
+    return tape.attach(out, (x, y), kept, lambda g: _quotient_gradients(tape, shape))
 
-    def backward(g: Tensor) -> Sequence[Tensor | None]:
-        parts = [tape.new(rows, width, size) for _ in range(4)]
-        divisor = parts.pop()
-        while parts:
-            del parts[-1]
-        return tape.new(rows, width, size), divisor
 
-    return tape.attach(out, (x, y), kept, backward)
+def _quotient_gradients(tape: Tape, shape: ops.Shape) -> tuple[Tensor, Tensor]:
+    """Of ``x / y``: the divisor's takes four steps of which the last stays, then the dividend's."""
+    parts = [tape.new(*shape) for _ in range(4)]
+    divisor = parts.pop()
+    while parts:
+        del parts[-1]
+    return tape.new(*shape), divisor
 
 
 def grouped_mm(x: Tensor, weight: Tensor, offsets: Tensor, width: int) -> Tensor:

@@ -57,7 +57,9 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     buffer = shared_buffer(model)
     model.given_mask, inputs = given_mask(model), batch_inputs(model)
     scaler = [tape.new("1", 1, FULL, "other") for _ in range(2)] if model.regime.scaler else []
+    previous = _previous_outputs(tape, model)
     loss, logits = _forward(tape, model, order, ids, labels)
+    del previous
     tape.end_autocast()
     tape.segment = len(order) + 1
     tape.mark("outputs")

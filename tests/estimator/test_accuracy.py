@@ -4,6 +4,8 @@ from statistics import median
 
 import pytest
 
+from estimator.estimate import estimate
+from estimator.schema import Run
 from tests.estimator.cases import Outcome, answered, cases, outcome, report
 
 NOT_DESCRIBED = {"codegen-tiny", "xglm-tiny"}
@@ -26,6 +28,16 @@ def test_traced_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert median(found) <= 0.001
     assert found[int(0.9 * (len(found) - 1))] <= 0.005
     assert found[-1] <= 0.02
+
+
+def test_the_loss_phase_of_traced_steps() -> None:
+    for case in cases("traced.jsonl"):
+        if case["run"]["task"] == "train":
+            found = estimate(Run.model_validate(case["run"])).per_gpu
+            assert found is not None
+            loss = next(phase for phase in found.phases if phase.phase == "loss").allocated_peak
+            workspace = next(block.bytes for block in found.at_peak if block.item == "workspace")
+            assert loss - workspace == pytest.approx(case["phases"]["head_loss"], rel=0.001), case["id"]
 
 
 def test_further_families_methods_and_optimizers(capsys: pytest.CaptureFixture[str]) -> None:
