@@ -25,8 +25,8 @@ TAIL = """
 - **Gradients of a tied embedding.** Where two gradients meet at a leaf, the traced steps make their sum in a new
   tensor. PyTorch on a real card adds in place when nobody else holds the first one, so the very end of the backward of
   a tied model may need one copy of the embedding less than we say. No published row decides it yet.
-- **RTX A6000, va11 (+2.1 %).** `outputs_kept` means here, as in the traced loop, that the last step's outputs live until
-  the next forward's replace them; the measured loop seems to have let them go after its backward.
+- **RTX A6000, va09 (+2.1 %) and va11 (+1.6 %).** `outputs_kept` means here, as in the traced loop, that the last
+  step's outputs live until the next forward's replace them; the measured loop seems to let them go after its backward.
 - **RTX A6000, va12 and va18 (-0.8 %, -0.7 %).** Blocks of 35 MiB that the caching allocator does not split leave 1 MiB
   each; that depends on the order of earlier allocations, does not grow with the batch, and is left to the interval.
 - **Hybrid models** (gated delta net, Mamba) are traced with the kernels written in PyTorch; with fla or mamba-ssm they
