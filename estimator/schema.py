@@ -297,26 +297,43 @@ class Fit(BaseModel):
 
 
 class Step(BaseModel):
-    """One move that lowers the peak, with what it costs and what to type."""
+    """One move that lowers the peak (``saves`` bytes of allocated memory), what it costs and what to type.
+
+    ``change`` is a partial Run in which null takes a field away: ``estimator.downgrades.applied`` merges it. ``note``
+    says what changes for the result; ``commands`` are flags of the run's own framework or engine.
+    """
 
     id: str
     title: str
+    title_zh: str = ""
+    note: str = ""
+    note_zh: str = ""
     change: dict[str, Any]
     allocated_peak: int
+    device_peak: Range | None = None
     saves: int
     speed_cost: Literal["none", "small", "medium", "large"]
     quality_cost: Literal["none", "small", "medium"]
-    money_cost: str
+    money_cost: Literal["none", "small", "medium", "large"]
     verdict: Verdict | None
     commands: list[str]
 
 
 class Plan(BaseModel):
-    """The cheapest chain of steps that fits."""
+    """The cheapest chain of steps that fits.
+
+    ``steps`` are ids; ``chain`` holds the steps one after the other, each with the peak after it and what it saves
+    there; ``change`` is all of them together, ``run`` the whole run after them, ``commands`` what to type for it.
+    """
 
     steps: list[str]
+    chain: list[Step] = Field(default_factory=list)
+    change: dict[str, Any] = Field(default_factory=dict)
+    run: Run | None = None
     allocated_peak: int
+    device_peak: Range | None = None
     verdict: Verdict
+    commands: list[str] = Field(default_factory=list)
 
 
 class Largest(BaseModel):

@@ -1,0 +1,5 @@
+"""Moves that lower the peak of a run: each with what it saves and costs, and the cheapest chain of them that fits."""
+
+from estimator.downgrades.change import applied
+
+__all__ = ["applied"]
