@@ -1,0 +1,26 @@
+"""An Answer as Discord cards: pure data that the files which speak with Discord turn into components."""
+
+from bot.answer import Answer
+from bot.answers.card.actions import change_of, examples
+from bot.answers.card.one import one_card
+from bot.answers.card.pages import alone, flags_cards, math_cards
+from bot.answers.card.question import help_card, question_card, refusal_card
+from bot.answers.card.several import comparison_card
+from bot.answers.card.shape import Action, Card, Picture
+from bot.answers.card.voice import Voice
+
+__all__ = ["Action", "Card", "Picture", "alone", "cards_of", "change_of", "examples", "flags_cards", "math_cards"]
+
+
+def cards_of(answer: Answer) -> list[Card]:
+    """The cards of an answer, one message each; none for what is to be ignored."""
+    voice = Voice(answer)
+    if answer.reply == "ignore":
+        return []
+    if answer.reply == "refuse":
+        return [refusal_card(voice)]
+    if answer.reply == "clarify" or (answer.question != "help" and not answer.estimates):
+        return [question_card(voice)]
+    if answer.question == "help":
+        return [help_card(voice)]
+    return [one_card(voice) if len(answer.estimates) == 1 else comparison_card(voice)]

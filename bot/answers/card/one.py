@@ -1,0 +1,89 @@
+"""The card of one run."""
+
+from bot.answers.card.actions import of_one
+from bot.answers.card.assumed import assumed_line
+from bot.answers.card.budget import Section, filled
+from bot.answers.card.picture import picture_of
+from bot.answers.card.shape import Card
+from bot.answers.card.steps import plan_line, step_lines
+from bot.answers.card.table import code, figures
+from bot.answers.card.voice import Voice, gib, per_gpu
+from estimator.schema import Block, PerGpu
+
+MOST_ROWS = 9
+"""Items in the table; the smaller ones share a row."""
+SMALLEST_SHARE = 0.002
+"""Parts below this share of the peak are told together."""
+
+
+def one_card(voice: Voice) -> Card:
+    """Verdict, picture, breakdown, what to change first, and what was assumed."""
+    found = voice.answer.estimates[0]
+    if found.per_gpu is None:
+        return Card("problem", voice.title(), lead=voice.problem(found))
+    card = Card(
+        kind="verdict",
+        verdict=found.fit.verdict,
+        headline=voice.title(),
+        lead=lead(voice),
+        table=breakdown(voice),
+        picture=picture_of(voice),
+        actions=of_one(voice),
+    )
+    return filled(card, voice, _sections(voice), assumed_line(voice))
+
+
+def lead(voice: Voice) -> str:
+    """The verdict in words, set bold, with the peak and what the card has."""
+    sentence = voice.template("verdict")[0]
+    word, colon, rest = sentence.partition(voice.name("sign", "colon").strip())
+    return f"**{word}**{colon}{rest}" if colon else sentence
+
+
+def breakdown(voice: Voice) -> str:
+    """What lives at the peak as a table that adds up to what is allocated."""
+    found = per_gpu(voice.answer.estimates[0])
+    rows = table_rows(voice, found)
+    heading = voice.say("at_peak", phase=voice.name("phase", found.peak_phase))
+    return code(figures([("GiB", heading), *rows], (gib(found.allocated_peak), voice.say("allocated"))))
+
+
+def table_rows(voice: Voice, found: PerGpu) -> list[tuple[str, str]]:
+    """Figure and name of each large item; the small ones share the last row."""
+    shown, small = large_and_small(found)
+    rows = [(gib(block.bytes), voice.name("item", block.item)) for block in shown]
+    if small:
+        rest = found.allocated_peak - sum(block.bytes for block in shown)
+        rows.append((gib(rest), voice.say("smaller", count=len(small))))
+    return rows
+
+
+def large_and_small(found: PerGpu) -> tuple[list[Block], list[Block]]:
+    """The items worth a row of their own, largest first, and the others."""
+    ordered = sorted(found.at_peak, key=lambda block: -block.bytes)
+    large = [block for block in ordered[:MOST_ROWS] if block.bytes >= SMALLEST_SHARE * found.allocated_peak]
+    small = ordered[len(large) :]
+    return (large, small) if len(small) > 1 else (ordered, [])
+
+
+def _sections(voice: Voice) -> list[Section]:
+    """What stands below the table."""
+    d = voice.describer
+    notes = [voice.line(note) for note in d.notes(0)]
+    return [
+        Section(0, tuple(plan_line(voice))),
+        Section(3, tuple(step_lines(voice)), f"**{voice.say('first')}**"),
+        Section(2, tuple(voice.template("card_facts"))),
+        Section(5, tuple(_others(voice))),
+        Section(1, tuple(voice.template("closing"))),
+        Section(4, tuple(notes)),
+    ]
+
+
+def _others(voice: Voice) -> list[str]:
+    """What the other choice would need where much was assumed."""
+    lines = []
+    for choice, peak, verdict in voice.describer.alternatives(0):
+        ending = voice.say("ending", verdict=voice.name("verdict", verdict)) if verdict else ""
+        lines.append(voice.say("other", choice=choice, peak=peak, ending=ending))
+    return lines

@@ -1,0 +1,184 @@
+"""The picture of a card: what lives at the peak as stacked bars against the card's usable memory."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bot.answers.card import fonts
+from bot.answers.card.shape import LONGEST_ALT, Picture
+from bot.answers.card.table import clipped
+from bot.answers.card.voice import Voice, gib, per_gpu
+from estimator.schema import Estimate, PerGpu
+
+WIDTH, EDGE = 480, 16
+"""Units of the drawing; a phone shows it some 340 pixels wide, so nothing is set smaller than 15 units."""
+MOST_BARS = 7
+MOST_SEGMENTS = 7
+"""Items with a colour of their own; the smaller ones are drawn as one."""
+SMALLEST_SHARE = 0.004
+ROOM = 1.06
+"""The axis ends this much behind the largest figure."""
+
+COLOURS = {
+    "weights": "#5b9dff", "master_weights": "#3a6fd0", "weight_casts": "#9cc4ff", "adapter": "#2bc4b4",
+    "gradients": "#ff8f4c", "optimizer_states": "#f2c94c", "optimizer_temp": "#c9a227", "activations": "#6fcf6f",
+    "recompute": "#3fa66a", "logits_loss": "#c792ea", "kv_cache": "#3ec6ff", "reference_model": "#7f8cff",
+    "reward_model": "#a78bfa", "value_model": "#d38bfa", "vision_tower": "#ff7eb6", "communication": "#e06c75",
+}  # fmt: skip
+OTHER, OUTSIDE = "#b5bac1", "url(#outside)"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a bar in units of the drawing, with its name and figure for the legend."""
+
+    name: str
+    bytes: int
+    colour: str
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A run: what is allocated in stretches, then up to what the card shows (expected, low and high)."""
+
+    label: str
+    value: str
+    segments: tuple[Segment, ...]
+    end: float
+    low: float
+    high: float
+    usable: float | None
+    over: bool
+
+
+def picture_of(voice: Voice) -> Picture | None:
+    """The picture of an answer's runs; None where no run has an estimate or this machine has no font at all."""
+    drawable = [index for index, found in enumerate(voice.answer.estimates) if found.per_gpu][:MOST_BARS]
+    lang = label_language(voice.lang)
+    if not drawable or lang is None:
+        return None
+    own = voice if lang == voice.lang else Voice(voice.answer, lang)
+    draw = (lambda: one_svg(own)) if len(voice.answer.estimates) == 1 else (lambda: several_svg(own, drawable))
+    return Picture(alt=alt_text(voice, drawable), draw=draw)
+
+
+def label_language(lang: str) -> str | None:
+    """The reader's language where this machine can draw it, else English; None where it has no fonts."""
+    return next((one for one in dict.fromkeys((lang, "en")) if fonts.family(one)), None)
+
+
+def one_svg(voice: Voice) -> str:
+    """One run: the bar at the peak, its legend, and the peak of each phase."""
+    found = voice.answer.estimates[0]
+    return _svg("one", voice, bars=[bar(voice, 0, axis([found]))], phases=_phases(voice, per_gpu(found)))
+
+
+def several_svg(voice: Voice, shown: list[int]) -> str:
+    """A bar for each run on one axis."""
+    end = axis([voice.answer.estimates[index] for index in shown])
+    return _svg("several", voice, bars=[bar(voice, index, end) for index in shown], phases=[])
+
+
+def axis(estimates: list[Estimate]) -> float:
+    """Bytes at the right edge."""
+    sizes = [max(per_gpu(one).device_peak.high, one.fit.usable or 0) for one in estimates]
+    return max(*sizes, 1) * ROOM if len(sizes) > 1 else max(sizes[0], 1) * ROOM
+
+
+def bar(voice: Voice, index: int, end: float) -> Bar:
+    """The bar of a run on an axis that ends at so many bytes."""
+    found = voice.answer.estimates[index]
+    memory = per_gpu(found)
+    device, usable = memory.device_peak, found.fit.usable
+    scale = (WIDTH - 2 * EDGE) / end
+    return Bar(
+        label=drawable(voice, voice.describer.label(index) if len(voice.answer.estimates) > 1 else ""),
+        value=gib(memory.allocated_peak),
+        segments=_segments(voice, memory, scale),
+        end=EDGE + device.expected * scale,
+        low=EDGE + device.low * scale,
+        high=EDGE + device.high * scale,
+        usable=EDGE + usable * scale if usable else None,
+        over=bool(usable and device.expected > usable),
+    )
+
+
+def drawable(voice: Voice, text: str) -> str:
+    """A label without the letters that the fonts might lack."""
+    kept = [one for one in text if " " <= one <= "~" or one == "·" or (voice.lang == "zh" and _is_chinese(one))]
+    return clipped("".join(kept), 44)
+
+
+def _is_chinese(letter: str) -> bool:
+    return "\u4e00" <= letter <= "\u9fa5" or letter in "，。：；（）“”"
+
+
+def _segments(voice: Voice, memory: PerGpu, scale: float) -> tuple[Segment, ...]:
+    ordered = sorted(memory.at_peak, key=lambda block: -block.bytes)
+    shown = [one for one in ordered[:MOST_SEGMENTS] if one.bytes >= SMALLEST_SHARE * memory.allocated_peak]
+    stretches = [(voice.name("item", one.item), one.bytes, COLOURS.get(one.item, OTHER)) for one in shown]
+    rest = memory.allocated_peak - sum(one.bytes for one in shown)
+    if rest > 0:
+        stretches.append((voice.say("smaller_short"), rest, OTHER))
+    outside = memory.device_peak.expected - memory.allocated_peak
+    if outside > 0:
+        stretches.append((voice.say("outside"), outside, OUTSIDE))
+    segments, start = [], float(EDGE)
+    for name, size, colour in stretches:
+        segments.append(Segment(name, size, colour, start, size * scale))
+        start += size * scale
+    return tuple(segments)
+
+
+def _phases(voice: Voice, memory: PerGpu) -> list[tuple[str, str, float, bool]]:
+    """Name, figure, share of the largest, and whether it is the peak, of every phase."""
+    largest = max((one.allocated_peak for one in memory.phases), default=0) or 1
+    return [
+        (voice.name("phase", one.phase), gib(one.allocated_peak), one.allocated_peak / largest,
+         one.phase == memory.peak_phase)
+        for one in memory.phases
+    ]  # fmt: skip
+
+
+def alt_text(voice: Voice, shown: list[int]) -> str:
+    """The picture in words, with its figures."""
+    told = [_told(voice, index) for index in shown]
+    text = " ".join(told) if voice.lang == "en" else "".join(told)
+    return text if len(text) <= LONGEST_ALT else text[: LONGEST_ALT - 1] + "…"
+
+
+def _told(voice: Voice, index: int) -> str:
+    found = voice.answer.estimates[index]
+    memory, alone = per_gpu(found), len(voice.answer.estimates) == 1
+    items = sorted(memory.at_peak, key=lambda block: -block.bytes)[: MOST_SEGMENTS if alone else 2]
+    comma = voice.name("sign", "comma")
+    words = {
+        "run": voice.title(index) if alone else voice.line(voice.describer.label(index)),
+        "allocated": gib(memory.allocated_peak),
+        "low": gib(memory.device_peak.low),
+        "high": gib(memory.device_peak.high),
+        "usable": voice.say("alt_usable", usable=gib(found.fit.usable)) if found.fit.usable else "",
+        "items": comma.join(f"{voice.name('item', one.item)} {gib(one.bytes)}" for one in items),
+    }
+    text = voice.say("alt_run", **words)
+    if not alone:
+        return text
+    phases = comma.join(f"{name} {figure}" for name, figure, *_ in _phases(voice, memory))
+    return voice.name("sign", "space").join([text, voice.say("alt_phases", phases=phases)])
+
+
+@cache
+def _templates() -> Environment:
+    loader = PackageLoader("bot.answers", "templates/picture")
+    return Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+
+
+def _svg(name: str, voice: Voice, **values: object) -> str:
+    template = _templates().get_template(f"{name}.svg.j2")
+    return template.render(
+        width=WIDTH, edge=EDGE, font=fonts.family(voice.lang), say=voice.say, gib=gib, voice=voice,
+        a=voice.answer, **values,
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""What to change first, in words."""
+
+from bot.answers.card.voice import Voice, gib
+from estimator.schema import Step
+
+MOST_LISTED = 6
+COSTS = ("speed_cost", "quality_cost", "money_cost")
+
+
+def plan_line(voice: Voice) -> list[str]:
+    """The cheapest chain that fits, or that nothing on this card does."""
+    found = voice.answer.estimates[0]
+    if not found.plan:
+        return []
+    titles = [title_of(voice, step) for step in found.plan.chain or _named(found.downgrades, found.plan.steps)]
+    verdict = voice.name("verdict", found.plan.verdict)
+    chain = " + ".join(titles)
+    return [voice.say("plan", chain=chain, peak=gib(found.plan.allocated_peak), verdict=verdict)]
+
+
+def step_lines(voice: Voice) -> list[str]:
+    """A numbered line for each step: what it saves, what it costs, and whether the run then fits."""
+    steps = voice.answer.estimates[0].downgrades[:MOST_LISTED]
+    return [f"{number}. {step_line(voice, step)}" for number, step in enumerate(steps, start=1)]
+
+
+def step_line(voice: Voice, step: Step) -> str:
+    """One step with its bytes, its verdict and its costs."""
+    words = [voice.say("saves", saved=gib(step.saves), peak=gib(step.allocated_peak))]
+    words += [voice.name("verdict", step.verdict)] if step.verdict else []
+    words += costs(voice, step)
+    return f"**{title_of(voice, step)}**{voice.name('sign', 'colon')}{voice.name('sign', 'comma').join(words)}"
+
+
+def costs(voice: Voice, step: Step) -> list[str]:
+    """What a step costs in speed, quality and money, in words; nothing for what is free."""
+    found = [(name, getattr(step, name)) for name in COSTS]
+    return [voice.say(f"{name}_{size}") for name, size in found if size != "none"]
+
+
+def title_of(voice: Voice, step: Step) -> str:
+    """What a step is called in the reader's language."""
+    return voice.line(step.title_zh if voice.lang == "zh" and step.title_zh else step.title)
+
+
+def _named(steps: list[Step], ids: list[str]) -> list[Step]:
+    return [step for name in ids for step in steps if step.id == name]

@@ -1,0 +1,69 @@
+"""The words of a card: sentences from the templates and names in the answer's language."""
+
+from bot.answer import Answer
+from bot.answers.describe import Describer, problem_in
+from bot.answers.ledger import Ledger
+from bot.answers.quote import quoted
+from bot.answers.render import environment
+from bot.texts import name_of, say
+from estimator.schema import Estimate, PerGpu
+
+GIB = 2**30
+LONGEST_NOTE = 300
+LONGEST_HEADLINE = 240
+
+
+class Voice:
+    """One answer's words in a language."""
+
+    def __init__(self, answer: Answer, lang: str | None = None) -> None:
+        self.lang = lang or answer.lang
+        self.answer = answer if self.lang == answer.lang else answer.model_copy(update={"lang": self.lang})
+        self.ledger = Ledger(self.answer)
+        self.describer = Describer(self.answer, self.ledger)
+
+    def template(self, name: str) -> list[str]:
+        """The lines of a template of an answer with one estimate."""
+        template = environment(self.lang).get_template(f"{name}.j2")
+        found = self.answer.estimates[0] if self.answer.estimates else None
+        text = template.render(a=self.answer, n=self.ledger, d=self.describer, e=found)
+        return [line for line in text.splitlines() if line.strip()]
+
+    def say(self, key: str, **values: object) -> str:
+        """A short text of cards."""
+        return say(self.lang, f"card.{key}", **values)
+
+    def name(self, section: str, key: str) -> str:
+        """What a value is called."""
+        return name_of(self.lang, section, key)
+
+    def title(self, index: int = 0) -> str:
+        """Model, way and cards of a run on one line."""
+        d = self.describer
+        parts = [d.model(index), d.way(index), d.cards(index)]
+        return self.line(" · ".join(part for part in parts if part), LONGEST_HEADLINE)
+
+    def line(self, text: str, longest: int = LONGEST_NOTE) -> str:
+        """A sentence of the estimator on one line, with whatever a user may have put into it made harmless."""
+        return quoted(text, longest)
+
+    def joined(self, parts: list[str]) -> str:
+        """Parts of one sentence."""
+        return self.name("sign", "semicolon").join(parts)
+
+    def problem(self, found: Estimate) -> str:
+        """Why there is no estimate."""
+        return problem_in(self.lang, found)
+
+
+def gib(size: float) -> str:
+    """Bytes in GiB with as many decimals as matter, without the unit."""
+    value = size / GIB
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.1f}" if value >= 100 else f"{value:.2f}"
+
+
+def per_gpu(found: Estimate) -> PerGpu:
+    """What one card holds, of an estimate that has it."""
+    if found.per_gpu is None:
+        raise ValueError("an estimate that failed has no memory to show")
+    return found.per_gpu
