@@ -13,6 +13,8 @@ from estimator.host import host_of
 from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
 from estimator.optimizer_states import Choice
+from estimator.parallel.layout import Layout
+from estimator.parallel.words import shared_out
 from estimator.schema import Assumption, Block, Estimate, PerGpu, PhasePeak, Range, Run, Verdict
 from estimator.scope import check_scope
 from estimator.serving_memory import serving_of
@@ -22,7 +24,7 @@ from estimator.step.families import spread_of
 from estimator.step.program import Counts, Moment, composition
 from estimator.step.regime import Regime
 from estimator.stored import native_format
-from estimator.surroundings import with_surroundings
+from estimator.surroundings import counted, with_surroundings
 
 GIB = 1 << 30
 
@@ -62,7 +64,7 @@ def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, l
     """The run with every default, and the assumptions made."""
     if run.framework:
         run = run.model_copy(update={"framework": frameworks.canonical(run.framework)})
-    complete, assumptions = filled(run, facts_of(model, gpu, run))
+    complete, assumptions = filled(counted(run), facts_of(model, gpu, run))
     complete, assumptions = positions.within_limit(complete, assumptions, model.architecture)
     complete, around = with_surroundings(complete)
     complete, versions = with_stack(complete)
@@ -170,14 +172,14 @@ def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
 
 
 def _loading(setting: Setting, peak: Peak) -> list[Block]:
-    held = _held(setting.arch, setting.regime, setting.optimizer, setting.shares)
+    held = _held(setting.arch, setting.regime, setting.optimizer, setting.shares, setting.layout)
     blocks = [block for block in held if block.item == "weights"]
     passing = peak.live - sum(block.bytes for block in blocks)
     return [*blocks, reasons.block("other", passing, *reasons.TEXTS["loading"])]
 
 
 def _standing(setting: Setting, peak: Peak) -> list[Block]:
-    blocks = list(_held(setting.arch, setting.regime, setting.optimizer, setting.shares))
+    blocks = list(_held(setting.arch, setting.regime, setting.optimizer, setting.shares, setting.layout))
     waiting = "waiting" if setting.regime.accumulates else "untraced"
     blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS[waiting]))
     blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
@@ -185,12 +187,12 @@ def _standing(setting: Setting, peak: Peak) -> list[Block]:
 
 
 @lru_cache(maxsize=512)
-def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int) -> tuple[Block, ...]:
+def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, layout: Layout) -> tuple[Block, ...]:
     """Blocks of what does not depend on batch and length."""
-    base = base_of(arch, regime, optimizer, shares)
+    base = base_of(arch, regime, optimizer, shares, layout)
     states = base.optimizer.states
     return (
-        *(reasons.weights_block(item, base.weights) for item in ("weights", "adapter")),
+        *(shared_out(reasons.weights_block(item, base.weights), layout) for item in ("weights", "adapter")),
         reasons.block("optimizer_states", states, *reasons.states_of(base.trained, base.optimizer)),
     )
 

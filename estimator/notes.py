@@ -5,6 +5,7 @@ from estimator.catalogue import GpuMatch, ModelMatch
 from estimator.expert_notes import expert_notes
 from estimator.frameworks import is_known, unknown_note
 from estimator.inexact import inexact_modes
+from estimator.parallel.words import layout_notes
 from estimator.positions import beyond_context
 from estimator.regimes import adapted
 from estimator.schema import Assumption, Run
@@ -12,15 +13,6 @@ from estimator.setting import Setting
 from estimator.step.families import approximation
 from estimator.stored import dequantised_note
 from estimator.targets_check import unmatched, unmatched_note
-
-COPIES = (
-    "each card holds a full copy (DistributedDataParallel); the figures are per card",
-    "每张卡各保存一份完整副本（DDP）；数字为单卡",
-)
-SHARES = (
-    "the layers are dealt out over the cards (device_map); the figures are the fullest card's",
-    "各层分摊到多张卡上（device_map）；数字为占用最多的那张卡",
-)
 
 
 def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting) -> list[Assumption]:
@@ -37,8 +29,7 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
     notes += [_note(*text) for text in expert_notes(run, setting)]
     notes += _type_notes(run, gpu)
     notes += _run_notes(run, model, setting)
-    if (run.gpu_count or 1) > 1:
-        notes.append(_note("gpu_count", run.gpu_count, *(COPIES if run.task == "train" else SHARES)))
+    notes += [_note(*text) for text in layout_notes(run, setting)]
     return notes
 
 

@@ -88,6 +88,8 @@ def _sentence(item: str, total: int, entries: list[Entry], program: Program, at:
         return _logits(_logit_bytes(entries, program, at), at)
     if item == "logits_loss" and at.regime.loss == "chunked":
         return "one tile of logits at a time, never the full matrix", "每次只算一块 logits，不产生完整矩阵"
+    if item == "weights":
+        return TEXTS["gathered"]
     if item == "other" and not at.regime.training:
         return "the next tokens", "下一个 token"
     return TEXTS.get(item, (f"{total:,} B", f"{total:,} 字节"))
@@ -258,6 +260,8 @@ TEXTS = {
     "waiting": ("one copy from the earlier micro-steps", "前几个微步累积的一份梯度"),
     "untraced": ("of the adapters on the experts' linear layers", "专家线性层上适配器的梯度"),
     "buckets": ("DistributedDataParallel's gradient buckets", "DistributedDataParallel 的梯度桶"),
+    "gathered": ("units in use, gathered whole from the other cards", "正在使用的单元，已从其他卡聚合为完整参数"),
+    "communication": ("buffers of all-gather and reduce-scatter", "all-gather 与 reduce-scatter 的缓冲区"),
     "optimizer_temp": ("temporaries of the optimizer's step", "优化器更新时的临时张量"),
     "loading": (
         "passing tensors of loading: the 16-bit form of a linear being packed, or fp32 weights before the cast",

@@ -10,6 +10,8 @@ from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
 
 ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2}
+SHARDED = {"fsdp-mixed-bf16": 2, "deepspeed-bf16": 2, "deepspeed-fp16": 2}
+"""Precisions of engines for many cards: bytes per element of what is computed with."""
 BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "int8")
 ADAPTER_SIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
 
@@ -111,7 +113,7 @@ def load_itemsize(run: Run) -> int:
 def itemsize(precision: str | None) -> int:
     """Bytes per weight element."""
     try:
-        return ITEMSIZES[str(precision)]
+        return (ITEMSIZES | SHARDED)[str(precision)]
     except KeyError:
         raise EstimatorError(
             f"precision {precision} is not estimated on one card yet; use one of {', '.join(ITEMSIZES)}",

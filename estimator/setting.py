@@ -11,6 +11,9 @@ from estimator.inventory import inventory
 from estimator.loading import loading_bytes
 from estimator.optimizer_states import Choice
 from estimator.optimizers import OptimizerMemory, memory_of
+from estimator.parallel.layout import ONE_CARD, Layout
+from estimator.parallel.layouts import layout_of
+from estimator.parallel.states import sharded_states
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
 from estimator.stack import with_linear_experts
@@ -33,6 +36,7 @@ class Setting(NamedTuple):
     copies: int
     shares: int
     uneven: bool = False
+    layout: Layout = ONE_CARD
 
 
 class Base(NamedTuple):
@@ -88,7 +92,8 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
         at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
         return Setting(arch, inference_regime(run, arch), at, NONE, 1, copies)
     at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, window)
-    return Setting(arch, training_regime(run, arch), at, choice_of(run, arch), copies, 1, uneven(run))
+    regime = training_regime(run, arch)
+    return Setting(arch, regime, at, choice_of(run, arch), copies, 1, uneven(run), layout_of(run, regime))
 
 
 def _headed(run: Run, arch: Architecture) -> Architecture:
@@ -120,11 +125,11 @@ def _regime(regime: Regime, single: bool, windowed: bool, mask: str) -> Regime:
 
 
 @lru_cache(maxsize=512)
-def program_of(arch: Architecture, regime: Regime, shares: int) -> Program:
+def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout = ONE_CARD) -> Program:
     """The traced step, of the fullest card where the layers are shared out."""
     parts = share_of(inventory(arch), shares)
     if regime.training:
-        return trace_training(arch, parts, regime)
+        return trace_training(arch, parts, regime, layout)
     if regime.engine == "llama.cpp":
         return trace_llama_cpp(arch, parts, regime)
     return trace_inference(arch, parts, regime, decode=regime.generates)
@@ -136,8 +141,11 @@ def share_of(parts: Inventory, shares: int) -> Inventory:
 
 
 @lru_cache(maxsize=512)
-def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int) -> Base:
+def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, layout: Layout = ONE_CARD) -> Base:
     """Weights, states and the size of one copy of the gradients."""
+    if layout.sharded:
+        stored, tensors, states = sharded_states(arch, inventory(arch), regime, optimizer, layout)
+        return Base(stored, tensors, states, bytes_of(list(tensors)), 0, stored.bytes)
     parts = share_of(inventory(arch), shares)
     traced = bytes_of(trainables(parts, regime)) if regime.linear_experts else 0
     if regime.linear_experts:
@@ -154,8 +162,8 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int) 
 
 def peak_of(setting: Setting) -> Peak:
     """The timeline of a setting, evaluated."""
-    base = base_of(setting.arch, setting.regime, setting.optimizer, setting.shares)
-    program = program_of(setting.arch, setting.regime, setting.shares)
+    base = base_of(setting.arch, setting.regime, setting.optimizer, setting.shares, setting.layout)
+    program = program_of(setting.arch, setting.regime, setting.shares, setting.layout)
     return _evaluated(setting, base, program)
 
 
@@ -166,8 +174,9 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
     def live(batch: int, length: int) -> int:
         sized = resized(setting, batch, length)
         if sized.regime not in prepared:
-            base = base_of(setting.arch, sized.regime, setting.optimizer, setting.shares)
-            prepared[sized.regime] = base, program_of(setting.arch, sized.regime, setting.shares)
+            base = base_of(setting.arch, sized.regime, setting.optimizer, setting.shares, setting.layout)
+            program = program_of(setting.arch, sized.regime, setting.shares, setting.layout)
+            prepared[sized.regime] = base, program
         return _evaluated(sized, *prepared[sized.regime]).live
 
     return live
@@ -176,8 +185,8 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
 def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     regime = setting.regime
     walked = walk(program, setting.at)
-    waiting = base.gradient_bytes if regime.accumulates else base.untraced
-    communication = base.gradient_bytes if setting.copies > 1 and regime.training else 0
+    waiting = base.gradient_bytes if regime.accumulates and not setting.layout.whole_gradients else base.untraced
+    communication = base.gradient_bytes if setting.layout.engine == "ddp" and regime.training else 0
     around = base.total + waiting + communication
     phases = {"load": base.loading}
     phases |= {phase: moment.live + around for phase, moment in walked.peaks.items()}

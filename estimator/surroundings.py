@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from estimator.errors import EstimatorError
 from estimator.schema import Assumption, Offload, Parallel, Run
 
 
@@ -9,13 +10,43 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
     """The run with its parallelism and offloading, and what was assumed of them."""
     update: dict[str, Parallel | Offload] = {}
     said: list[Assumption] = []
-    if run.parallel is None:
+    if run.parallel is not None and run.task == "train":
+        run = run.model_copy(update={"parallel": agreeing(run.gpu_count or 1, run.parallel)})
+    if run.parallel is None or (run.parallel == Parallel() and (run.gpu_count or 1) > 1):
         parallel = update["parallel"] = parallel_of(run)
         said.append(_engine(parallel.engine))
     if run.offload is None:
         update["offload"] = Offload()
         said.append(NOTHING_OFFLOADED)
     return (run.model_copy(update=update) if update else run), said
+
+
+def counted(run: Run) -> Run:
+    """The run with the number of cards that its layout has, where it says nothing else."""
+    if run.gpu_count is not None or run.parallel is None or (cards := each_of(run.parallel) * run.parallel.data) == 1:
+        return run
+    return run.model_copy(update={"gpu_count": cards})
+
+
+def each_of(parallel: Parallel) -> int:
+    """Cards that hold one copy of the data's share."""
+    return parallel.replicate * parallel.tensor * parallel.pipeline * parallel.context
+
+
+def agreeing(count: int, parallel: Parallel) -> Parallel:
+    """The layout with its data-parallel share where only the number of cards is said."""
+    each = each_of(parallel)
+    if "data" not in parallel.model_fields_set and parallel.engine != "none" and count % each == 0:
+        return parallel.model_copy(update={"data": count // each})
+    if count != each * parallel.data and parallel.engine != "none":
+        raise EstimatorError(
+            f"gpu_count {count} does not match parallel: data {parallel.data} x replicate {parallel.replicate} x tensor "
+            f"{parallel.tensor} x pipeline {parallel.pipeline} x context {parallel.context} is {each * parallel.data}",
+            f"gpu_count {count} 与 parallel 不符：data {parallel.data} x replicate {parallel.replicate} x tensor "
+            f"{parallel.tensor} x pipeline {parallel.pipeline} x context {parallel.context} = {each * parallel.data}",
+            "gpu_count",
+        )
+    return parallel
 
 
 ENGINES = {

@@ -70,6 +70,11 @@ def ordered(inventory: Inventory, regime: Regime) -> tuple[Group, ...]:
     return tuple(group for group in groups if group[1])
 
 
+def tensors_of(weights: tuple[Weight, ...], regime: Regime) -> tuple[Trainable, ...]:
+    """The trainable tensors of one layer."""
+    return _tensors(weights, True, regime)
+
+
 def _tensors(weights: tuple[Weight, ...], layer: bool, regime: Regime) -> tuple[Trainable, ...]:
     return tuple(tensor for weight in weights for tensor in _of(weight, layer, regime))
 

@@ -72,8 +72,10 @@ class Weights:
         return sum(part.bytes for part in self.parts if part.item == "weights")
 
 
-def weights(arch: Architecture, inventory: Inventory, regime: Regime) -> Weights:
-    """The weights of a model as loaded (and adapted) for ``regime``."""
+def weights(
+    arch: Architecture, inventory: Inventory, regime: Regime, adapters: Iterable[Trainable] | None = None
+) -> Weights:
+    """The weights of a model as loaded (and adapted) for ``regime``; ``adapters`` where only a piece of them is."""
     tally = _Tally(arch, regime)
     if tally.format is not None and tally.format.scheme == "gguf":
         tally.gguf(inventory, tally.format.name)
@@ -82,8 +84,10 @@ def weights(arch: Architecture, inventory: Inventory, regime: Regime) -> Weights
             tally.base(weight, times)
         tally.buffers()
     if regime.adapter is not None:
-        adapters = replace(regime, training=True, trainable="none")
-        tally.adapter(tensor for tensor in trainables(inventory, adapters) if tensor.adapter)
+        if adapters is None:
+            adapting = replace(regime, training=True, trainable="none")
+            adapters = (tensor for tensor in trainables(inventory, adapting) if tensor.adapter)
+        tally.adapter(adapters)
     return tally.result(inventory)
 
 

@@ -90,7 +90,7 @@ Backward = Callable[..., Sequence[Tensor | None]]
 class Node:
     """One step of the backward: what it keeps, where its gradients go, and what it does."""
 
-    __slots__ = ("backward", "in_place", "inputs", "order", "outputs", "saved", "segment")
+    __slots__ = ("backward", "hook", "in_place", "inputs", "order", "outputs", "saved", "segment")
 
     def __init__(self, order: int, segment: int, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward):
         self.order = order
@@ -100,6 +100,7 @@ class Node:
         self.backward = backward
         self.outputs = 1
         self.in_place = False
+        self.hook: Callable[[], None] | None = None
 
 
 class Edge:

@@ -33,6 +33,7 @@ def logits_of(model: Model, hidden: Tensor) -> Tensor:
         logits = ops.cast(linear(ops.cast(hidden, weight.itemsize), weight, bias, model.arch.vocab), FULL)
     else:
         logits = linear(hidden, head_weight(model), bias, model.arch.vocab)
+    model.runtime.after_head(logits)
     if model.arch.model_type in SCALED_LOGITS:
         logits = ops.scale(logits)
     if model.arch.logit_softcap:

@@ -10,6 +10,7 @@ from estimator.step.adapters import adapted, carries
 from estimator.step.cache import Cache
 from estimator.step.quantised import quantised_linear
 from estimator.step.regime import Regime
+from estimator.step.runtime import Runtime
 from estimator.step.tape import FULL, Leaf, Tape, Tensor
 
 
@@ -144,8 +145,11 @@ def _short_names(weights: Sequence[Weight]) -> list[Weight]:
 class Model:
     """What the families work on: stem, traced layers and top, with the facts of the architecture."""
 
-    def __init__(self, tape: Tape, arch: Architecture, inventory: Inventory, regime: Regime) -> None:
+    def __init__(
+        self, tape: Tape, arch: Architecture, inventory: Inventory, regime: Regime, runtime: Runtime | None = None
+    ) -> None:
         self.tape = tape
+        self.runtime = runtime or Runtime()
         self.arch = arch
         self.inventory = inventory
         self.regime = regime

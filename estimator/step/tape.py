@@ -74,12 +74,22 @@ class Tape:
             counted: Rows = (self.stage, one_query(rows, self.windowed))
         else:
             counted = one_query(rows, False) if self.whole_cache and not self.windowed else rows
-        key = (counted, width * itemsize, item or self.item, self.scope)
+        index = self.kind(counted, width * itemsize, item or self.item, self.scope)
+        return Tensor(self, Storage(self.events, index), rows, width, itemsize)
+
+    def kind(self, rows: Rows, size: int, item: str, scope: str = "") -> int:
+        """The number of the kind of allocations with ``size`` bytes per row."""
+        key = (rows, size, item, scope)
         index = self.index_of.get(key)
         if index is None:
             index = self.index_of[key] = len(self.kinds)
             self.kinds.append(key)
-        return Tensor(self, Storage(self.events, index), rows, width, itemsize)
+        return index
+
+    @property
+    def replaying(self) -> bool:
+        """Whether a checkpointed region runs again."""
+        return self.frame is not None and self.frame.kept is not None
 
     def like(self, tensor: Tensor, itemsize: int = 0, item: str = "") -> Tensor:
         """Allocate a tensor of the same shape."""
@@ -223,6 +233,8 @@ class Tape:
 
     def _run(self, node: Node, grads: list[Tensor | None], waiting: dict[int, Any], queue: list[int]) -> None:
         """Backward of one node: what was made again goes first, then sums and casts, the gradient, the rest."""
+        if node.hook is not None:
+            node.hook()
         remade = self._remake(node)
         outs = node.backward(*grads, *remade) if node.in_place else node.backward(*grads)
         del remade

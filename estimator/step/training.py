@@ -4,6 +4,8 @@ from types import ModuleType
 from typing import Any
 
 from estimator.architecture import Architecture, Inventory
+from estimator.parallel.layout import ONE_CARD, Layout
+from estimator.parallel.runtimes import runtime_of
 from estimator.step.assembly import Builder
 from estimator.step.batches import batch_inputs
 from estimator.step.checkpointing import checkpointed, prepare, wanted
@@ -19,7 +21,7 @@ from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
 
 
-def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]:
+def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[object, ...]]:
     """A key per layer; layers with one key leave the same segments.
 
     The last stands alone, and the lowest of each kind: with its backward go the masks and tables of that kind.
@@ -27,7 +29,7 @@ def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]
     total = len(inventory.layers)
     lowest_of = {kind: index for index, kind in reversed(list(enumerate(inventory.layers)))}
     lowest = total - regime.trainable_layers if regime.trainable == "last" else -1
-    keys: list[tuple[int, ...]] = []
+    keys: list[tuple[object, ...]] = []
     for index, kind in enumerate(inventory.layers):
         edge = 1 if index == lowest_of[kind] else 2 if index == total - 1 else 3 if index == lowest else 0
         skipped = regime.checkpointing == "every" and not wanted(regime, index)
@@ -35,16 +37,18 @@ def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[int, ...]]
     return keys
 
 
-def trace_training(arch: Architecture, inventory: Inventory, regime: Regime) -> Program:
-    """The program of one (the last) micro-step's forward, loss and backward."""
+def trace_training(arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout = ONE_CARD) -> Program:
+    """The program of one (the last) micro-step's forward, loss and backward, on one rank of ``layout``."""
     tape = Tape(autocast=regime.autocast, merge_in_place=regime.merge_in_place)
+    runtime = runtime_of(tape, arch, inventory, regime, layout)
     variant = getattr(family_of(arch.model_type), "variant", None)
     classes = layer_classes(inventory, regime)
     if variant is not None:
         classes = [(*key, variant(arch, index)) for index, key in enumerate(classes)]
+    classes = [(*key, *runtime.neighbours(index)) for index, key in enumerate(classes)]
     traced = {key: index for index, key in reversed(list(enumerate(classes)))}
     order = sorted(traced.values())
-    model = Model(tape, arch, inventory, regime)
+    model = Model(tape, arch, inventory, regime, runtime)
     prepare(tape, regime)
     _run(tape, model, order)
     segments_of = {key: order.index(index) + 1 for key, index in traced.items()}
@@ -58,6 +62,7 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     model.given_mask, inputs = given_mask(model), batch_inputs(model)
     scaler = [tape.new("1", 1, FULL, "other") for _ in range(2)] if model.regime.scaler else []
     previous = _previous_outputs(tape, model)
+    model.runtime.begin(model)
     loss, logits = _forward(tape, model, order, ids, labels)
     del previous
     tape.end_autocast()
@@ -77,6 +82,7 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.backward(root)
     if update is not None:
         update(None)
+    model.runtime.after_backward()
     del loss, root
     tape.unpin()
     if scaler:
@@ -98,6 +104,7 @@ def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Te
     hidden = family.stem(model, ids)
     if model.asks_for_input_gradients and not hidden.needs:
         hidden = wants_gradient(hidden)
+    model.runtime.after_stem(hidden)
     around = family.shared(model, hidden)
     if not model.held:
         model.held.append(hidden)
@@ -107,23 +114,29 @@ def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Te
         hidden = _layer(tape, model, family, index, hidden, around)
     tape.segment = len(order) + 1
     tape.mark("forward")
-    hidden = family.top(model, hidden)
+    hidden = family.top(model, model.runtime.before_top(hidden))
     del around
     model.held.clear()
     tape.mark("loss")
     tape.item = "logits_loss"
     loss_of = getattr(family, "loss", None) or LOSSES[regime.loss]
     result: tuple[Tensor, Tensor | None] = loss_of(model, hidden, labels)
+    model.runtime.after_forward(result[0])
     return result
 
 
 def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Tensor, around: Any) -> Tensor:
     layer = model.layer(index)
     seen = around.of(layer) if hasattr(around, "of") else around
-    regime = model.regime
-    if wanted(regime, index) and hidden.needs | layer.trains:
-        return checkpointed(tape, regime, lambda x: family.layer(model, layer, x, seen), hidden)
-    out: Tensor = family.layer(model, layer, hidden, seen)
+    regime, runtime = model.regime, model.runtime
+
+    def call(x: Tensor) -> Tensor:
+        out: Tensor = family.layer(model, layer, x if tape.replaying else runtime.before_layer(layer, x), seen)
+        return out
+
+    again = wanted(regime, index) and hidden.needs | layer.trains
+    out = checkpointed(tape, regime, call, hidden) if again else call(hidden)
+    runtime.after_layer(layer, out)
     return out
 
 

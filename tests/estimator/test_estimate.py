@@ -123,7 +123,7 @@ def test_bf16_on_a_card_without_it_is_flagged() -> None:
         ({"gradient_checkpointing": "sometimes"}, "gradient_checkpointing"),
         ({"method": "full", "weight_format": "nf4"}, "weight_format"),
         ({"stage": "grpo"}, "stage"),
-        ({"parallel": {"engine": "fsdp2", "data": 8}}, "parallel"),
+        ({"parallel": {"engine": "megatron", "data": 8}}, "parallel"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_a_sentence(fields: dict[str, Any], field: str) -> None:

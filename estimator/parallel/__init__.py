@@ -1,0 +1,1 @@
+"""Many cards: what one rank stores, gathers, keeps and sends during a step."""

@@ -1,0 +1,42 @@
+"""How a run lies on its cards: everything that decides what one rank holds."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The layout of a training run. Item sizes in bytes, 0 where nothing is said.
+
+    ``shards``: cards that share one set of parameters, gradients or states; ``replicas`` of such sets. ``zero`` as
+    in ZeRO: 1 states, 2 and gradients, 3 and parameters. ``stored`` (``stored_adapter``): bytes per element of the
+    base's (the adapter's) parameters between steps where that is not the type they compute in. ``gather``: the
+    element type in which mixed precision gathers; ``reduce``: that of the gradients' reduction.
+    ``wrap``: which modules are units: layers (and the root), titan (embedding, layers, norm with head), accelerate
+    (the same), root (one unit). ``reshard``: a unit is let go after its forward. ``prefetch``: the next unit of the
+    backward is gathered ahead (pre | post | none). ``whole_gradients``: micro-steps without reduction keep whole
+    gradients. ``bucket``: elements of a reduction bucket.
+    """
+
+    engine: str = "none"
+    shards: int = 1
+    replicas: int = 1
+    zero: int = 0
+    stored: int = 0
+    stored_adapter: int = 0
+    gather: int = 0
+    reduce: int = 0
+    output: int = 0
+    wrap: str = "layers"
+    reshard: bool = True
+    prefetch: str = "pre"
+    whole_gradients: bool = False
+    bucket: int = 0
+    bucket_view: bool = False
+
+    @property
+    def sharded(self) -> bool:
+        """Whether the parameters themselves are shared out (FSDP, ZeRO-3)."""
+        return self.engine in ("fsdp1", "fsdp2") or (self.engine == "deepspeed" and self.zero == 3)
+
+
+ONE_CARD = Layout()

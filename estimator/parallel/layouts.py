@@ -1,0 +1,54 @@
+"""From a filled run to its layout."""
+
+from typing import Any
+
+from estimator.parallel.layout import ONE_CARD, Layout
+from estimator.schema import Parallel, Run
+from estimator.step.regime import Regime
+from estimator.step.tape import FULL
+
+ITEMSIZES = {"bf16": 2, "fp16": 2, "fp32": 4, "bfloat16": 2, "float16": 2, "float32": 4}
+TRAINER = ("transformers", "trl", "peft", "llama-factory", "axolotl", "ms-swift", "accelerate")
+"""Frameworks whose FSDP is accelerate's."""
+
+
+def layout_of(run: Run, regime: Regime) -> Layout:
+    """The layout of a training run."""
+    parallel = run.parallel or Parallel()
+    if parallel.engine == "fsdp2":
+        return fsdp_layout(run, parallel, regime)
+    if parallel.engine == "ddp":
+        return Layout("ddp", bucket_view=bool((run.details or {}).get("gradient_as_bucket_view")))
+    return ONE_CARD
+
+
+def fsdp_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
+    """FSDP of either kind."""
+    details = run.details or {}
+    param, reduce, output = mixed_precision(run)
+    stored = FULL if run.precision == "fsdp-mixed-bf16" and not regime.adapter else 0
+    adapter = regime.adapter.itemsize if regime.adapter is not None and param else 0
+    return Layout(
+        engine=parallel.engine,
+        shards=parallel.data * parallel.context,
+        replicas=parallel.replicate,
+        zero=parallel.zero,
+        stored=stored,
+        stored_adapter=adapter,
+        gather=param,
+        reduce=reduce,
+        output=output,
+        wrap=parallel.wrap or ("accelerate" if run.framework in TRAINER else "layers"),
+        reshard=parallel.reshard_after_forward is not False and parallel.zero != 2,
+        whole_gradients=details.get("sync_each") is False,
+    )
+
+
+def mixed_precision(run: Run) -> tuple[int, int, int]:
+    """Bytes per element that are gathered, reduced and put out; 0 where the parameters' own type stays."""
+    given: Any = (run.details or {}).get("mixed_precision")
+    if isinstance(given, dict):
+        names = (given.get("param_dtype"), given.get("reduce_dtype"), given.get("output_dtype"))
+        param, reduce, output = (ITEMSIZES.get(str(name), 0) for name in names)
+        return param, reduce or param, output
+    return (2, FULL, 0) if run.precision == "fsdp-mixed-bf16" else (0, 0, 0)

@@ -1,0 +1,16 @@
+"""The runtime of a layout."""
+
+from estimator.architecture import Architecture, Inventory
+from estimator.parallel.fsdp2 import Fsdp2
+from estimator.parallel.layout import Layout
+from estimator.parallel.units import units_of
+from estimator.step.regime import Regime
+from estimator.step.runtime import Runtime
+from estimator.step.tape import Tape
+
+
+def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Runtime:
+    """What a rank of ``layout`` does around the modules of its step."""
+    if layout.engine == "fsdp2":
+        return Fsdp2(tape, layout, units_of(parts, regime, layout, arch.tied), regime.accumulates)
+    return Runtime()

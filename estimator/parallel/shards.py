@@ -1,0 +1,81 @@
+"""What one rank stores of each parameter, and the parameters of a unit.
+
+FSDP2 (torch 2.13, torch/distributed/fsdp/_fully_shard/_fsdp_param.py) cuts every parameter along its first dimension;
+the first rank's piece is the largest, and gathered parameters are as long as all pieces padded to it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from estimator.architecture import Inventory, Weight
+from estimator.parallel.layout import Layout
+from estimator.step.model import itemsize_of
+from estimator.step.program import rounded
+from estimator.step.regime import Regime
+from estimator.trainables import Group, tensors_of
+
+Shape = tuple[int, ...]
+
+
+class Param(NamedTuple):
+    """A parameter of a unit: its whole shape, bytes per element stored and gathered, and whether it trains."""
+
+    shape: Shape
+    stored: int
+    gathered: int
+    trains: bool
+
+    @property
+    def numel(self) -> int:
+        """Elements of the whole parameter."""
+        return prod(self.shape)
+
+
+def piece(shape: Shape, cards: int) -> Shape:
+    """The first rank's piece of a parameter that is cut along its first dimension."""
+    return (-(-shape[0] // cards), *shape[1:]) if shape else shape
+
+
+def stored_regime(regime: Regime, layout: Layout) -> Regime:
+    """The regime with the types in which parameters are stored between steps."""
+    adapter = regime.adapter
+    if adapter is not None and layout.stored_adapter:
+        adapter = replace(adapter, itemsize=layout.stored_adapter)
+    return replace(regime, itemsize=layout.stored or regime.itemsize, adapter=adapter)
+
+
+def params(weights: Iterable[Weight], regime: Regime, layout: Layout, trains: bool, *, layer: bool) -> list[Param]:
+    """The parameters of a module, the adapters that it carries among them."""
+    kept = tuple(weight for weight in weights if weight.role != "buffer")
+    stored = stored_regime(regime, layout)
+    found = [
+        Param(weight.shape, itemsize_of(weight, stored), layout.gather or itemsize_of(weight, regime), trains)
+        for weight in kept
+    ]
+    if layer and regime.adapter is not None:
+        for tensor in tensors_of(kept, stored):
+            found.append(Param(tensor.shape, tensor.itemsize, layout.gather or tensor.itemsize, True))
+    return found
+
+
+def cut_inventory(parts: Inventory, cut: Callable[[Shape], Shape]) -> Inventory:
+    """The inventory with every parameter's piece in its place; buffers stay whole."""
+
+    def each(weights: Iterable[Weight]) -> tuple[Weight, ...]:
+        return tuple(w if w.role == "buffer" else replace(w, shape=cut(w.shape)) for w in weights)
+
+    kinds = tuple(replace(kind, weights=each(kind.weights)) for kind in parts.kinds)
+    return replace(parts, stem=each(parts.stem), kinds=kinds, top=each(parts.top))
+
+
+def cut_groups(groups: Iterable[Group], cut: Callable[[Shape], Shape]) -> Iterator[Group]:
+    """The trainable tensors with every one's piece in its place."""
+    for times, tensors in groups:
+        yield times, tuple(tensor._replace(shape=cut(tensor.shape)) for tensor in tensors)
+
+
+def blocks(sizes: Iterable[int]) -> int:
+    """Bytes of several blocks, each rounded."""
+    return sum(map(rounded, sizes))

@@ -1,0 +1,65 @@
+"""Where an engine for many cards steps into a training step: the places that the step's trace calls."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from estimator.step.tape import Tape, Tensor
+
+if TYPE_CHECKING:
+    from estimator.step.model import Layer, Model
+
+
+class Runtime:
+    """One card: nothing happens at any of these places."""
+
+    def neighbours(self, index: int) -> tuple[object, ...]:
+        """What layers next to ``index`` contribute to its segments."""
+        del index
+        return ()
+
+    def begin(self, model: "Model") -> None:
+        """Before the forward."""
+
+    def before_layer(self, layer: "Layer", x: Tensor) -> Tensor:
+        """In front of layer ``layer.index``; inside its checkpointed region."""
+        del layer
+        return x
+
+    def after_layer(self, layer: "Layer", out: Tensor) -> None:
+        """Behind a layer."""
+
+    def after_stem(self, hidden: Tensor) -> None:
+        """Behind the embedding."""
+
+    def before_top(self, hidden: Tensor) -> Tensor:
+        """In front of the final norm."""
+        return hidden
+
+    def after_head(self, logits: Tensor) -> None:
+        """Behind the head's linear."""
+
+    def after_forward(self, loss: Tensor) -> None:
+        """The loss is there; what the forward held is about to go."""
+
+    def after_backward(self) -> None:
+        """The backward is over; its inputs still live."""
+
+
+def on_gradient(out: Tensor, call: Callable[[], None]) -> None:
+    """Call when the gradient of ``out`` is complete, before the operation that made it runs backward."""
+    if out.node is not None:
+        out.node.hook = call
+
+
+def behind(x: Tensor, call: Callable[[], None]) -> Tensor:
+    """``x`` as the input of a module: ``call`` runs when the module's backward is through."""
+    if not x.needs:
+        return x
+    tape: Tape = x.tape
+    out = Tensor(tape, x.storage, x.rows, x.width, x.itemsize)
+
+    def backward(gradient: Tensor) -> tuple[Tensor]:
+        call()
+        return (gradient,)
+
+    return tape.attach(out, (x,), (), backward)
