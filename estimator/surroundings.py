@@ -40,8 +40,9 @@ def agreeing(count: int, parallel: Parallel) -> Parallel:
         return parallel.model_copy(update={"data": count // each})
     if count != each * parallel.data and parallel.engine != "none":
         raise EstimatorError(
-            f"gpu_count {count} does not match parallel: data {parallel.data} x replicate {parallel.replicate} x tensor "
-            f"{parallel.tensor} x pipeline {parallel.pipeline} x context {parallel.context} is {each * parallel.data}",
+            f"gpu_count {count} does not match parallel: data {parallel.data} x replicate {parallel.replicate} x "
+            f"tensor {parallel.tensor} x pipeline {parallel.pipeline} x context {parallel.context} is "
+            f"{each * parallel.data}",
             f"gpu_count {count} 与 parallel 不符：data {parallel.data} x replicate {parallel.replicate} x tensor "
             f"{parallel.tensor} x pipeline {parallel.pipeline} x context {parallel.context} = {each * parallel.data}",
             "gpu_count",
