@@ -74,7 +74,7 @@ def at_the_end(setting: Setting, peak: Peak) -> CacheContents:
 def _kept(arch: Architecture, regime: Regime, shares: int) -> dict[int, int]:
     """Storages of the cache when the program ends; they do not depend on batch and length."""
     program = program_of(arch, regime, shares)
-    end = Moment(0, len(program.segments), 0, Counts((), (), ()))
+    end = Moment(0, len(program.segments), 0, Counts())
     return {kind: times for kind, times in composition(program, end).items() if program.kinds[kind][2] == ITEM}
 
 

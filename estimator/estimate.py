@@ -54,7 +54,7 @@ def estimate(run: Run, others: bool = False) -> Estimate:
     if gpu is not None and usable is not None:
         result.fit = card.fit(per_gpu.device_peak, usable)
         result.max, beyond = positions.capped(
-            largest_that_fit(setting, most_live(setting, sizes, usable)), complete, setting.arch
+            largest_that_fit(setting, most_live(setting, sizes, usable), peak.live), complete, setting.arch
         )
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
     return result
@@ -199,7 +199,7 @@ def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, la
 
 def _traced(setting: Setting, peak: Peak) -> list[Block]:
     moment = peak.walked.peaks.get(peak.phase) or Moment(
-        peak.walked.end, len(peak.program.segments), 0, Counts((), (), ())
+        peak.walked.end, len(peak.program.segments), 0, Counts()
     )
     alive = composition(peak.program, moment)
     whole = all(segment.phase != "backward" for segment in peak.program.segments[: moment.segment])

@@ -45,7 +45,7 @@ def blocks(program: Program, walked: Walk, alive: dict[int, int], at: Situation)
     by_item: dict[str, list[Entry]] = {}
     for kind, count in alive.items():
         item, scope = _item(program.kinds[kind], at.arch), program.kinds[kind][3]
-        by_item.setdefault(item, []).append((scope, kind, count, count * walked.sizes[kind]))
+        by_item.setdefault(item, []).append((scope, kind, count, count * walked.size(program.kinds[kind])))
     return [_block(item, entries, program, at) for item, entries in by_item.items()]
 
 

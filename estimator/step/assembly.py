@@ -41,7 +41,7 @@ class Builder:
 
     def program(self) -> Program:
         """The finished program."""
-        return Program(tuple(self.tape.kinds), self.compiler.rows, tuple(self.segments))
+        return self.compiler.program(self.segments)
 
 
 def _pieces(tape: Tape) -> dict[tuple[str, int], tuple[int, ...]]:

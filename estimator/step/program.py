@@ -5,7 +5,7 @@ Within a segment only the levels that can be highest for some dimensions are kep
 counts, and one that is nowhere above another never decides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Any, NamedTuple
@@ -109,15 +109,23 @@ def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many storages of which kinds: alive at a level, or left by a segment. ``rows`` are bytes per row count."""
+    """How many storages of which kinds: alive at a level, or left by a segment. ``rows`` are bytes per row count.
 
-    rows: tuple[int, ...]
-    kinds: tuple[int, ...]
-    times: tuple[int, ...]
+    ``whole`` are those of the storages whose rows fill whole blocks, so that their sum is exact for any number of
+    rows; ``partial`` are the others, which are rounded one by one, and ``partial_times`` how many of each.
+    """
 
-    def size(self, sizes: Sequence[int]) -> int:
-        """Bytes, every block rounded."""
-        return sum(map(mul, self.times, map(sizes.__getitem__, self.kinds)))
+    rows: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
+    whole: tuple[int, ...] = ()
+    partial: tuple[int, ...] = ()
+    partial_times: tuple[int, ...] = ()
+
+    def size(self, values: Sequence[int], rounded_sizes: Sequence[int]) -> int:
+        """Bytes, every block rounded, for these row counts and sizes of the partial kinds."""
+        partial = map(rounded_sizes.__getitem__, self.partial)
+        return sum(map(mul, self.whole, values)) + sum(map(mul, self.partial_times, partial))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +147,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A step: allocation kinds and the segments in order."""
+    """A step: allocation kinds and the segments in order.
+
+    ``partial`` lists what must be rounded: place in ``rows`` and bytes per row.
+    """
 
     kinds: tuple[Kind, ...]
     rows: tuple[Rows, ...]
+    partial: tuple[tuple[int, int], ...]
     segments: tuple[Segment, ...]
 
 
@@ -153,13 +165,20 @@ class Compiler:
         self.kinds = kinds
         self.rows = tuple({kind[0]: None for kind in kinds})
         self.place = [self.rows.index(kind[0]) for kind in kinds]
+        rounds = ((place, kind[1]) for place, kind in zip(self.place, kinds, strict=True) if kind[1] % BLOCK)
+        self.partial = {one: number for number, one in enumerate(dict.fromkeys(rounds))}
         self.known: dict[tuple[int, ...], Stretch] = {}
+        self.levels: dict[tuple[Counts, ...], tuple[Counts, ...]] = {}
 
     def stretch(self, events: tuple[int, ...]) -> Stretch:
         """The stretch of an event list."""
         if events not in self.known:
             self.known[events] = self._compile(events)
         return self.known[events]
+
+    def program(self, segments: Iterable[Segment]) -> Program:
+        """The program of these segments."""
+        return Program(tuple(self.kinds), self.rows, tuple(self.partial), tuple(segments))
 
     def _compile(self, events: tuple[int, ...]) -> Stretch:
         live = [0] * len(self.rows)
@@ -171,8 +190,21 @@ class Compiler:
             counts[kind] = counts.get(kind, 0) + sign
             if sign > 0 and (position + 1 == len(events) or events[position + 1] < 0):
                 _admit(tops, tuple(live), counts)
-        levels = tuple(_counts(rows, held) for rows, held in tops.items())
-        return Stretch(_counts(tuple(live), counts), levels)
+        levels = tuple(self._counts(rows, held) for rows, held in tops.items())
+        return Stretch(self._counts(tuple(live), counts), self.levels.setdefault(levels, levels))
+
+    def _counts(self, rows: tuple[int, ...], counts: dict[int, int]) -> Counts:
+        kinds = tuple(kind for kind, times in counts.items() if times)
+        whole, partial = [0] * len(self.rows), dict[int, int]()
+        for kind in kinds:
+            place, width, times = self.place[kind], self.kinds[kind][1], counts[kind]
+            if width % BLOCK:
+                number = self.partial[place, width]
+                partial[number] = partial.get(number, 0) + times
+            else:
+                whole[place] += times * width
+        times = tuple(map(counts.__getitem__, kinds))
+        return Counts(rows, kinds, times, tuple(whole), tuple(partial), tuple(partial.values()))
 
 
 def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], counts: dict[int, int]) -> None:
@@ -188,11 +220,6 @@ def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], 
     tops[level] = dict(counts)
 
 
-def _counts(rows: tuple[int, ...], counts: dict[int, int]) -> Counts:
-    kinds = tuple(kind for kind, times in counts.items() if times)
-    return Counts(rows, kinds, tuple(counts[kind] for kind in kinds))
-
-
 @dataclass(slots=True)
 class Moment:
     """Where a peak lies: segment, how many whole repeats of it came before, and the level within."""
@@ -205,18 +232,22 @@ class Moment:
 
 @dataclass(slots=True)
 class Walk:
-    """An evaluated program: bytes per kind, the peak of each phase and what is left at the end."""
+    """An evaluated program: its row counts, the peak of each phase and what is left at the end."""
 
-    sizes: list[int]
+    counts: dict[Rows, int]
     peaks: dict[str, Moment]
     end: int
+
+    def size(self, kind: Kind) -> int:
+        """Bytes of the block of one storage of a kind."""
+        return rounded(self.counts[kind[0]] * kind[1])
 
 
 def walk(program: Program, at: Dimensions) -> Walk:
     """Live bytes over the whole step, in closed form over repeated segments."""
     counts = row_counts(program.rows, at)
     values = [counts[rows] for rows in program.rows]
-    sizes = [-(-counts[rows] * width // BLOCK) * BLOCK for rows, width, _, _ in program.kinds]
+    sizes = [-(-values[place] * width // BLOCK) * BLOCK for place, width in program.partial]
     peaks: dict[str, Moment] = {}
     live = 0
     known: dict[int, tuple[int, int, Counts]] = {}
@@ -231,7 +262,7 @@ def walk(program: Program, at: Dimensions) -> Walk:
         if best is None or highest > best.live:
             peaks[segment.phase] = Moment(highest, number, whole, level)
         live += segment.repeat * change
-    return Walk(sizes, peaks, live)
+    return Walk(counts, peaks, live)
 
 
 def _evaluate(stretch: Stretch, values: list[int], sizes: list[int]) -> tuple[int, int, Counts]:
@@ -239,7 +270,7 @@ def _evaluate(stretch: Stretch, values: list[int], sizes: list[int]) -> tuple[in
     if len(stretch.levels) > 1:
         heights = [sum(map(mul, level.rows, values)) for level in stretch.levels]
         level = stretch.levels[heights.index(max(heights))]
-    return stretch.net.size(sizes), level.size(sizes), level
+    return stretch.net.size(values, sizes), level.size(values, sizes), level
 
 
 def composition(program: Program, moment: Moment) -> dict[int, int]:

@@ -5,9 +5,15 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator.step.program import Compiler, Dimensions, Program, Segment, composition, row_counts, walk
+from estimator.step.program import Compiler, Dimensions, Segment, composition, row_counts, walk
 
-KINDS = (("1", 1000, "weights", ""), ("T", 16, "activations", ""), ("bss", 2, "activations", ""), ("T", 4, "other", ""))
+KINDS = (
+    ("1", 1000, "weights", ""),
+    ("T", 16, "activations", ""),
+    ("T", 1024, "activations", "mlp"),
+    ("bss", 2, "activations", ""),
+    ("T", 4, "other", ""),
+)
 
 
 @st.composite
@@ -44,7 +50,7 @@ def by_hand(pieces: Sequence[tuple[tuple[int, ...], int]], at: Dimensions) -> tu
 def test_walk_equals_every_event(pieces: list[tuple[tuple[int, ...], int]], batch: int, length: int) -> None:
     compiler = Compiler(KINDS)
     segments = tuple(Segment("forward", compiler.stretch(events), repeat) for events, repeat in pieces)
-    program = Program(KINDS, compiler.rows, segments)
+    program = compiler.program(segments)
     at = Dimensions(batch, length)
     walked = walk(program, at)
     peak, end = by_hand(pieces, at)
@@ -52,7 +58,7 @@ def test_walk_equals_every_event(pieces: list[tuple[tuple[int, ...], int]], batc
     assert walked.end == end
     assert peak - 512 * blocks <= walked.peaks["forward"].live <= peak
     alive = composition(program, walked.peaks["forward"])
-    assert sum(walked.sizes[kind] * count for kind, count in alive.items()) == walked.peaks["forward"].live
+    assert sum(walked.size(KINDS[kind]) * count for kind, count in alive.items()) == walked.peaks["forward"].live
 
 
 def test_row_counts_grow_with_batch_and_length() -> None:
