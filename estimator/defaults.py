@@ -21,6 +21,14 @@ class Rule(NamedTuple):
     of: frozenset[str] | None = None
 
 
+class Chosen(NamedTuple):
+    """What the rules fill in: fields of the run, of its adapter, and how they are reported."""
+
+    run: dict[str, Any]
+    adapter: dict[str, Any]
+    said: tuple[Assumption, ...]
+
+
 class Facts(NamedTuple):
     """What the rules ask besides the run's own fields."""
 
@@ -54,18 +62,13 @@ def _rule(row: dict[str, Any], groups: dict[str, list[str]]) -> Rule:
 def filled(run: Run, facts: Facts) -> tuple[Run, list[Assumption]]:
     """``run`` with every default in place, and the assumptions made."""
     known = vars(run)
-    adapter = run.adapter.model_dump() if run.adapter else {}
     state = tuple([known[name] if decides else known[name] is not None for name, decides in FIELDS])
-    chosen = _chosen(state, tuple(name for name, value in adapter.items() if value is not None), facts)
-    update: dict[str, Any] = {}
-    for rule in chosen:
-        if rule.field.startswith("adapter."):
-            adapter[rule.field[8:]] = rule.value
-        else:
-            update[rule.field] = rule.value
-    if adapter:
-        update["adapter"] = Adapter(**adapter)
-    return run.model_copy(update=update), [rule.said for rule in chosen]
+    given = tuple([name for name, value in vars(run.adapter).items() if value is not None]) if run.adapter else ()
+    chosen = _chosen(state, given, facts)
+    update = chosen.run
+    if chosen.adapter:
+        update = {**update, "adapter": (run.adapter or Adapter()).model_copy(update=chosen.adapter)}
+    return run.model_copy(update=update), list(chosen.said)
 
 
 DECIDING = frozenset({"framework", "task", "stage", "method", "precision", "weight_format", "engine"})
@@ -76,8 +79,8 @@ FIELDS = tuple((name, name in DECIDING) for name in Run.model_fields)
 
 
 @lru_cache(maxsize=4096)
-def _chosen(state: tuple[Any, ...], adapter: tuple[str, ...], facts: Facts) -> tuple[Rule, ...]:
-    """The rules that apply to runs in this state; rules may build on the values of earlier ones."""
+def _chosen(state: tuple[Any, ...], adapter: tuple[str, ...], facts: Facts) -> Chosen:
+    """What the rules say that apply to runs in this state; rules may build on the values of earlier ones."""
     values = {name: value for name, value in zip(Run.model_fields, state, strict=True) if value not in (None, False)}
     values |= dict.fromkeys((f"adapter.{name}" for name in adapter), True)
     chosen = []
@@ -86,7 +89,9 @@ def _chosen(state: tuple[Any, ...], adapter: tuple[str, ...], facts: Facts) -> t
         if rule is not None:
             values[name] = rule.value
             chosen.append(_for_framework(rule, values.get("framework")))
-    return tuple(chosen)
+    own = {rule.field: rule.value for rule in chosen if not rule.field.startswith("adapter.")}
+    of_adapter = {rule.field[8:]: rule.value for rule in chosen if rule.field.startswith("adapter.")}
+    return Chosen(own, of_adapter, tuple(rule.said for rule in chosen))
 
 
 def _for_framework(rule: Rule, framework: str | None) -> Rule:

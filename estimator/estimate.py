@@ -198,9 +198,7 @@ def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, la
 
 
 def _traced(setting: Setting, peak: Peak) -> list[Block]:
-    moment = peak.walked.peaks.get(peak.phase) or Moment(
-        peak.walked.end, len(peak.program.segments), 0, Counts()
-    )
+    moment = peak.walked.peaks.get(peak.phase) or Moment(peak.walked.end, len(peak.program.segments), 0, Counts())
     alive = composition(peak.program, moment)
     whole = all(segment.phase != "backward" for segment in peak.program.segments[: moment.segment])
     cached = caches.at_the_end(setting, peak) if peak.phase == "decode" else None

@@ -52,17 +52,16 @@ def _beyond(low: int, low_live: int, high: int, high_live: int, limit_bytes: int
 
 
 def _between(live: Live, low: int, low_live: int, high: int, high_live: int, limit_bytes: int) -> int:
-    """Narrow [low fits, high does not] by interpolation, and by halving where that is slow."""
-    halve = False
+    """Narrow [low fits, high does not] by false position; an end that stays twice counts half (Illinois)."""
+    left, over, moved = limit_bytes - low_live, high_live - limit_bytes, 0
     while high - low > 1:
-        share = (limit_bytes - low_live) / (high_live - low_live)
-        middle = (low + high) // 2 if halve else low + int((high - low) * share)
+        middle = low + int((high - low) * left / (left + over))
         middle = min(max(middle, low + 1), high - 1)
-        needed = live(middle)
-        before = high - low
-        if needed <= limit_bytes:
-            low, low_live = middle, needed
+        beyond = live(middle) - limit_bytes
+        if beyond <= 0:
+            over = over / 2 if moved < 0 else over
+            low, left, moved = middle, -beyond, -1
         else:
-            high, high_live = middle, needed
-        halve = (high - low) * 2 > before
+            left = left / 2 if moved > 0 else left
+            high, over, moved = middle, beyond, 1
     return low

@@ -1,6 +1,6 @@
 """Why each part of the peak is as large as it is, in figures, in English and Chinese."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from estimator import caches
@@ -40,7 +40,7 @@ class Situation(NamedTuple):
 SCOPES = {"norm": "归一化", "attention": "注意力", "mlp": "MLP", "experts": "专家", "": "其他"}
 
 
-def blocks(program: Program, walked: Walk, alive: dict[int, int], at: Situation) -> list[Block]:
+def blocks(program: Program, walked: Walk, alive: Mapping[int, int], at: Situation) -> list[Block]:
     """The traced part of a moment as blocks, one per item."""
     by_item: dict[str, list[Entry]] = {}
     for kind, count in alive.items():
@@ -84,8 +84,8 @@ def _by_scope(entries: Iterable[Entry]) -> list[tuple[str, int]]:
 def _sentence(item: str, total: int, entries: list[Entry], program: Program, at: Situation) -> tuple[str, str]:
     if item == "activations":
         return _with_mask(total, _mask_bytes(entries, program), at)
-    if item in ("logits_loss", "other") and _logit_bytes(entries, program, at):
-        return _logits(_logit_bytes(entries, program, at), at)
+    if item in ("logits_loss", "other") and (each := _logit_bytes(entries, program, at)):
+        return _logits(each, at)
     if item == "logits_loss" and at.regime.loss == "chunked":
         return "one tile of logits at a time, never the full matrix", "每次只算一块 logits，不产生完整矩阵"
     if item == "weights":

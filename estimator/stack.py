@@ -28,13 +28,18 @@ OLD_NAMES = MIXTRAL | {"phimoe"}
 def check_stack(stack: Mapping[str, str | None] | None) -> None:
     """Raise for a version that is none."""
     for package, version in (stack or {}).items():
-        if version is not None and not VERSION.fullmatch(version.strip().lower()):
+        if version is not None and not _is_version(version):
             name, shown = package[:30], repr(version[:30])
             raise EstimatorError(
                 f"stack.{name} {shown} is not a version; write it as {MODELLED.get(name, '1.2.3')}",
                 f"stack.{name} 的值 {shown} 不是版本号；请写成 {MODELLED.get(name, '1.2.3')} 这样的形式",
                 f"stack.{name}",
             )
+
+
+@lru_cache(maxsize=256)
+def _is_version(text: str) -> bool:
+    return VERSION.fullmatch(text.strip().lower()) is not None
 
 
 def with_stack(run: Run) -> tuple[Run, list[Assumption]]:
@@ -58,7 +63,12 @@ def _assumed(missing: tuple[str, ...]) -> Assumption:
 
 def before_5(run: Run) -> bool:
     """Whether the run uses a transformers older than 5."""
-    found = re.match(r"v?(\d+)", (run.stack or {}).get("transformers") or "")
+    return _is_before_5((run.stack or {}).get("transformers") or "")
+
+
+@lru_cache(maxsize=256)
+def _is_before_5(version: str) -> bool:
+    found = re.match(r"v?(\d+)", version)
     return found is not None and int(found[1]) < 5
 
 

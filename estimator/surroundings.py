@@ -1,6 +1,6 @@
 """How a run lies on its cards when it does not say: one copy a card in training, the layers dealt out in inference."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 from estimator.errors import EstimatorError
 from estimator.schema import Assumption, Offload, Parallel, Run
@@ -13,10 +13,10 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
     if run.parallel is not None and run.task == "train":
         run = run.model_copy(update={"parallel": agreeing(run.gpu_count or 1, run.parallel)})
     if run.parallel is None or (run.parallel == Parallel() and (run.gpu_count or 1) > 1):
-        parallel = update["parallel"] = parallel_of(run)
+        parallel = update["parallel"] = parallel_of(run.gpu_count or 1, run.task)
         said.append(_engine(parallel.engine))
     if run.offload is None:
-        update["offload"] = Offload()
+        update["offload"] = ON_THE_CARD
         said.append(NOTHING_OFFLOADED)
     return (run.model_copy(update=update) if update else run), said
 
@@ -55,6 +55,7 @@ ENGINES = {
     "ddp": ("several cards and no engine named: a copy on each", "多卡且未指定并行方式：每卡一份副本"),
     "device_map": ("several cards and no engine named: layers dealt out", "多卡且未指定并行方式：按层分摊"),
 }
+ON_THE_CARD = Offload()
 NOTHING_OFFLOADED = Assumption(
     field="offload",
     value="none",
@@ -63,12 +64,12 @@ NOTHING_OFFLOADED = Assumption(
 )
 
 
-def parallel_of(run: Run) -> Parallel:
+@lru_cache(maxsize=64)
+def parallel_of(cards: int, task: str | None) -> Parallel:
     """What several cards do when nothing is said."""
-    cards = run.gpu_count or 1
     if cards == 1:
         return Parallel()
-    return Parallel(engine="ddp", data=cards) if run.task == "train" else Parallel(engine="device_map")
+    return Parallel(engine="ddp", data=cards) if task == "train" else Parallel(engine="device_map")
 
 
 @cache

@@ -5,8 +5,9 @@ Within a segment only the levels that can be highest for some dimensions are kep
 counts, and one that is nowhere above another never decides.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import mul
 from typing import Any, NamedTuple
 
@@ -145,9 +146,9 @@ class Segment:
     repeat: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A step: allocation kinds and the segments in order.
+    """A step: allocation kinds and the segments in order; each is itself alone, so that it is found fast in caches.
 
     ``partial`` lists what must be rounded: place in ``rows`` and bytes per row.
     """
@@ -251,10 +252,11 @@ def walk(program: Program, at: Dimensions) -> Walk:
     peaks: dict[str, Moment] = {}
     live = 0
     known: dict[int, tuple[int, int, Counts]] = {}
+    tops: dict[int, tuple[int, Counts]] = {}
     for number, segment in enumerate(program.segments):
         found = known.get(id(segment.stretch))
         if found is None:
-            found = known[id(segment.stretch)] = _evaluate(segment.stretch, values, sizes)
+            found = known[id(segment.stretch)] = _evaluate(segment.stretch, values, sizes, tops)
         change, top, level = found
         whole = segment.repeat - 1 if change > 0 else 0
         highest = live + whole * change + top
@@ -265,22 +267,37 @@ def walk(program: Program, at: Dimensions) -> Walk:
     return Walk(counts, peaks, live)
 
 
-def _evaluate(stretch: Stretch, values: list[int], sizes: list[int]) -> tuple[int, int, Counts]:
-    level = stretch.levels[0]
-    if len(stretch.levels) > 1:
-        heights = [sum(map(mul, level.rows, values)) for level in stretch.levels]
-        level = stretch.levels[heights.index(max(heights))]
-    return stretch.net.size(values, sizes), level.size(values, sizes), level
+def _evaluate(
+    stretch: Stretch, values: list[int], sizes: list[int], tops: dict[int, tuple[int, Counts]]
+) -> tuple[int, int, Counts]:
+    """Bytes that a stretch leaves, its highest level and that level's bytes; ``tops`` remembers those of its levels."""
+    found = tops.get(id(stretch.levels))
+    if found is None:
+        found = tops[id(stretch.levels)] = _top(stretch.levels, values, sizes)
+    return stretch.net.size(values, sizes), *found
 
 
-def composition(program: Program, moment: Moment) -> dict[int, int]:
+def _top(levels: tuple[Counts, ...], values: list[int], sizes: list[int]) -> tuple[int, Counts]:
+    level = levels[0]
+    if len(levels) > 1:
+        heights = [sum(map(mul, level.rows, values)) for level in levels]
+        level = levels[heights.index(max(heights))]
+    return level.size(values, sizes), level
+
+
+def composition(program: Program, moment: Moment) -> Mapping[int, int]:
     """How many storages of each kind live at a moment."""
+    return _composed(program, moment.segment, moment.repeats, moment.level)
+
+
+@lru_cache(maxsize=1024)
+def _composed(program: Program, number: int, repeats: int, level: Counts) -> Mapping[int, int]:
     alive: dict[int, int] = {}
-    for segment in program.segments[: moment.segment]:
+    for segment in program.segments[:number]:
         _add(alive, segment.stretch.net, segment.repeat)
-    if moment.segment < len(program.segments):
-        _add(alive, program.segments[moment.segment].stretch.net, moment.repeats)
-    _add(alive, moment.level, 1)
+    if number < len(program.segments):
+        _add(alive, program.segments[number].stretch.net, repeats)
+    _add(alive, level, 1)
     return {kind: times for kind, times in alive.items() if times}
 
 
