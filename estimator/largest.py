@@ -53,7 +53,7 @@ def _beyond(low: int, low_live: int, high: int, high_live: int, limit_bytes: int
 
 def _between(live: Live, low: int, low_live: int, high: int, high_live: int, limit_bytes: int) -> int:
     """Narrow [low fits, high does not] by false position; an end that stays twice counts half (Illinois)."""
-    left, over, moved = limit_bytes - low_live, high_live - limit_bytes, 0
+    left, over, moved = float(limit_bytes - low_live), float(high_live - limit_bytes), 0
     while high - low > 1:
         middle = low + int((high - low) * left / (left + over))
         middle = min(max(middle, low + 1), high - 1)

@@ -204,8 +204,7 @@ class Compiler:
                 partial[number] = partial.get(number, 0) + times
             else:
                 whole[place] += times * width
-        times = tuple(map(counts.__getitem__, kinds))
-        return Counts(rows, kinds, times, tuple(whole), tuple(partial), tuple(partial.values()))
+        return Counts(rows, kinds, tuple(map(counts.__getitem__, kinds)), tuple(whole), tuple(partial), tuple(partial.values()))
 
 
 def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], counts: dict[int, int]) -> None:
