@@ -125,8 +125,9 @@ class Counts:
 
     def size(self, values: Sequence[int], rounded_sizes: Sequence[int]) -> int:
         """Bytes, every block rounded, for these row counts and sizes of the partial kinds."""
-        partial = map(rounded_sizes.__getitem__, self.partial)
-        return sum(map(mul, self.whole, values)) + sum(map(mul, self.partial_times, partial))
+        whole: int = sum(map(mul, self.whole, values))
+        partial: int = sum(map(mul, self.partial_times, map(rounded_sizes.__getitem__, self.partial)))
+        return whole + partial
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,8 @@ class Compiler:
                 partial[number] = partial.get(number, 0) + times
             else:
                 whole[place] += times * width
-        return Counts(rows, kinds, tuple(map(counts.__getitem__, kinds)), tuple(whole), tuple(partial), tuple(partial.values()))
+        every = tuple(map(counts.__getitem__, kinds))
+        return Counts(rows, kinds, every, tuple(whole), tuple(partial), tuple(partial.values()))
 
 
 def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], counts: dict[int, int]) -> None:
