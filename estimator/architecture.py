@@ -151,7 +151,8 @@ class Architecture:
     ``layer_types`` and ``mlp_types`` have one word a layer. ``norm_names`` pairs the place of each norm of a layer
     (pre_attention, post_attention, pre_mlp, post_mlp) with its module name; a parallel block has only the first.
     ``head_kind`` is what sits on the last layer: lm (a language-model head), mlm (BERT's transform and bias),
-    pooler, or none. ``approximate`` (and ``approximate_zh``) says why a count is not exact, None when it is.
+    pooler, score (a reward model's one output), or none. ``approximate`` (and ``approximate_zh``) says why a count is
+    not exact, None when it is.
     """
 
     model_type: str
@@ -201,7 +202,7 @@ class Architecture:
     router_full: bool = False
     key_is_value: bool = False
     head_bias: bool = False
-    head_kind: Literal["lm", "mlm", "pooler", "none"] = "lm"
+    head_kind: Literal["lm", "mlm", "pooler", "score", "none"] = "lm"
     type_vocab: int = 0
     decoder_layers: int = 0
     relative_buckets: int = 0

@@ -194,6 +194,7 @@ def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, la
     return (
         *(shared_out(reasons.weights_block(item, base.weights), layout) for item in ("weights", "adapter")),
         reasons.block("optimizer_states", states, *reasons.states_of(base.trained, base.optimizer)),
+        *(reasons.block(*model) for model in base.standing),
     )
 
 

@@ -67,6 +67,8 @@ def top(blocks: Blocks) -> Weights:
     found: Weights = blocks.norm("final_norm", arch.hidden) if "final_norm" in blocks.names and arch.norm_first else ()
     if arch.kind == "encoder":
         return found + _encoder_head(blocks)
+    if arch.head_kind == "score":
+        return (*found, Weight("score.weight", (1, arch.hidden), "other", "score"))
     if width != arch.hidden:
         found += blocks.linear("project_out", width, arch.hidden, bias=False)
     if not arch.tied:

@@ -6,6 +6,7 @@ from estimator.errors import EstimatorError
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
 from estimator.stack import before_5, linear_experts
+from estimator.stages.rows import own_step, reference_of, rows_per_item
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
 
@@ -26,7 +27,7 @@ def tokens_per_row(run: Run) -> int:
 
 def training_regime(run: Run, arch: Architecture) -> Regime:
     """How the training step of ``run`` computes."""
-    batch, length = run.micro_batch or 1, tokens_per_row(run)
+    batch, length = (run.micro_batch or 1) * rows_per_item(run), tokens_per_row(run)
     details = run.details or {}
     kind, every = checkpointing(run.gradient_checkpointing)
     autocast = bool(run.autocast)
@@ -57,6 +58,8 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         fused=tuple(run.fused_kernels or ()),
         linear_experts=linear_experts(run, arch),
+        stage=own_step(run),
+        reference=reference_of(run),
     )
 
 
@@ -146,7 +149,12 @@ POSITIONS_WITH_PACKING = ("trl", "axolotl", "ms-swift", "torchtune")
 
 
 def mask_kind(run: Run, batch: int) -> str:
-    """What attention must be told about the rows: 4d (a mask is handed in), packed, padded, or none."""
+    """What attention must be told about the rows: 4d (a mask is handed in), packed, padded, or none.
+
+    Stages of their own hand in a mask by row and position, and the model makes the dense one in every forward.
+    """
+    if own_step(run):
+        return "padded" if run.attention_mask_4d else "none"
     if run.attention_mask_4d:
         return "4d"
     documents = bool((run.details or {}).get("document_lengths"))
@@ -198,12 +206,17 @@ def reentrant(run: Run) -> bool:
     return run.framework in ("llama-factory", "unsloth") or before_5(run)
 
 
+STAGE_QUIRKS = {"logsoftmax": "log-softmax", "old_logps": "old-logps", "temperature": "temperature"}
+"""Details of a stage's loss and what the step calls them: trl's older gather over a log-softmax, …"""
+
+
 def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
     """Habits of one framework, and "near" for modes that are not described operation by operation.
 
     LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
     """
-    found = ("near",) if linear_experts(run, arch) or any(inexact_modes(run)) else ()
+    found: tuple[str, ...] = ("near",) if linear_experts(run, arch) or any(inexact_modes(run)) else ()
+    found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
     if run.framework == "llama-factory" and not adapted(run):
         return (*found, "frozen-input")
     return (*found, "half-logits") if run.framework == "unsloth" else found

@@ -9,7 +9,7 @@ from estimator.schema import Lengths, Parallel, Run
 from estimator.stack import check_stack
 from estimator.targets_check import unmatched
 
-STAGES = ("pretrain", "sft")
+STAGES = ("pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "grpo")
 
 
 def check_scope(run: Run, model: ModelMatch) -> None:

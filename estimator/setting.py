@@ -17,6 +17,8 @@ from estimator.parallel.states import sharded_states
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
 from estimator.stack import with_linear_experts
+from estimator.stages.rows import rows_per_item, scored_tokens
+from estimator.stages.standing import Standing, standing_models
 from estimator.step.inference import trace_inference
 from estimator.step.llama_cpp import trace_llama_cpp
 from estimator.step.program import Dimensions, Program, Walk, walk
@@ -27,7 +29,10 @@ from estimator.weights import Weights, weights
 
 
 class Setting(NamedTuple):
-    """A run made definite: the model, how it is run, and for which dimensions. ``uneven``: rows differ in length."""
+    """A run made definite: the model, how it is run, and for which dimensions. ``uneven``: rows differ in length.
+
+    ``rows``: rows of the forward for one item of the micro-batch.
+    """
 
     arch: Architecture
     regime: Regime
@@ -37,6 +42,7 @@ class Setting(NamedTuple):
     shares: int
     uneven: bool = False
     layout: Layout = ONE_CARD
+    rows: int = 1
 
 
 class Base(NamedTuple):
@@ -49,11 +55,12 @@ class Base(NamedTuple):
     untraced: int = 0
     loading: int = 0
     """Bytes of gradients that the traced step does not make: of adapters on experts that are linear modules."""
+    standing: tuple[Standing, ...] = ()
 
     @property
     def total(self) -> int:
-        """Weights, adapters and optimizer states."""
-        return self.weights.bytes + self.optimizer.states
+        """Weights, adapters, optimizer states, and the models that stand beside."""
+        return self.weights.bytes + self.optimizer.states + sum(model.bytes for model in self.standing)
 
     @property
     def step_bytes(self) -> int:
@@ -91,15 +98,21 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
         batch = (run.micro_batch or 1) * (run.concurrency or 1)
         at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
         return Setting(arch, inference_regime(run, arch), at, NONE, 1, copies)
-    at = Dimensions(run.micro_batch or 1, tokens_per_row(run), 0, window)
-    regime = training_regime(run, arch)
-    return Setting(arch, regime, at, choice_of(run, arch), copies, 1, uneven(run), layout_of(run, regime))
+    rows, regime = rows_per_item(run), training_regime(run, arch)
+    at = Dimensions((run.micro_batch or 1) * rows, tokens_per_row(run), 0, window, scored_tokens(run))
+    chosen, layout = choice_of(run, arch), layout_of(run, regime)
+    return Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows)
 
 
 def _headed(run: Run, arch: Architecture) -> Architecture:
-    """An encoder in pretraining, or with masked language modelling as its objective, has the vocabulary's head."""
+    """An encoder in pretraining, or with masked language modelling as its objective, has the vocabulary's head.
+
+    A reward model has one score in its place.
+    """
     stated = (run.details or {}).get("objective")
     masked = stated == "mlm" or (stated is None and run.task == "train" and run.stage == "pretrain")
+    if run.task == "train" and run.stage == "reward" and arch.kind == "decoder":
+        return replace(arch, head_kind="score")
     return replace(arch, head_kind="mlm") if arch.kind == "encoder" and masked else arch
 
 
@@ -110,7 +123,8 @@ def _cached(run: Run) -> int:
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:
-    """The same setting for another batch and length."""
+    """The same setting for another micro-batch and length."""
+    batch *= setting.rows
     window = setting.arch.sliding_window
     mask = setting.regime.mask
     if setting.uneven and mask in ("none", "padded"):
@@ -157,7 +171,7 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     untraced = gradients - traced if regime.linear_experts and regime.adapter is not None else 0
     loaded = weights(arch, held, regime)
     loading = loading_bytes(held, regime, loaded) if regime.engine == "hf" else loaded.bytes
-    return Base(loaded, trained, memory, gradients, untraced, loading)
+    return Base(loaded, trained, memory, gradients, untraced, loading, standing_models(arch, held, regime))
 
 
 def peak_of(setting: Setting) -> Peak:

@@ -29,12 +29,14 @@ class Dimensions(NamedTuple):
     """What a traced program is evaluated for: sequences, tokens per sequence, sliding window.
 
     Inference: ``length`` is the prompt, ``cached`` the generated tokens in the cache once the last decode step ran.
+    Preference stages: ``scored`` tokens of a row enter the loss (0: all but the first).
     """
 
     batch: int
     length: int
     cached: int = 0
     window: int = 0
+    scored: int = 0
 
 
 def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
@@ -49,6 +51,7 @@ def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
         "T": b * s,
         "T1": b * (s + 1),
         "Tm": b * (s - 1),
+        "C": b * min(at.scored or s - 1, s - 1),
         "ss": s * s,
         "bss": b * s * s,
         "bss8": b * s * -(-s // 8) * 8,
@@ -94,13 +97,23 @@ def _lengths(what: str, length: int, number: int) -> int:
     return counts.get(what, chunks * number)
 
 
+def _known(kind: Rows, known: dict[Rows, int]) -> int:
+    return known[kind] if kind in known or isinstance(kind, str) else _special(kind, known)
+
+
 def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
     if kind[0] in ("padded", "chunks", "borders", "longer", "later", "inner"):
         return known["b"] * _lengths(kind[0], known["s"], kind[1])
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0
     if kind[0] == "min":
-        return min(known[kind[1]], int(kind[2]))
+        return min(_known(kind[1], known), int(kind[2]))
+    if kind[0] == "beyond":
+        return max(known[kind[1]] - int(kind[2]), 0)
+    if kind[0] == "one more":
+        return known[kind[1]] + known["b"]
+    if kind[0] in ("half", "row"):
+        return known[kind[1]] // (2 if kind[0] == "half" else known["b"])
     if kind[0] == "liger":
         tokens = known[kind[1]]
         wanted = -(-tokens // -(-kind[2] // kind[3]))

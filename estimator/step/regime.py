@@ -35,6 +35,8 @@ class Regime:
     ``update``: lomo | adalomo, an optimizer that runs inside the backward.
     ``linear_experts``: each expert is a set of linear modules (transformers 4), weights and adapters are counted so.
     ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
+    ``stage``: "" (one forward with the model's own loss) or the stage whose step differs: dpo | kto | reward | orpo |
+    simpo | grpo | ppo | embed. ``reference``: none | model | adapter-off, who gives the reference log-probabilities.
     """
 
     training: bool = True
@@ -71,6 +73,8 @@ class Regime:
     reentrant: bool = False
     offload_saved: bool = False
     linear_experts: bool = False
+    stage: str = ""
+    reference: str = "none"
 
     def __hash__(self) -> int:
         """Few fields tell regimes apart; equality still compares all."""

@@ -155,11 +155,11 @@ class Tape:
         yield
         self.scope = outer
 
-    def end_autocast(self) -> None:
+    def end_autocast(self, piece: str = "release") -> None:
         """Leave autocast: the cached casts go, those of each layer in a segment of its own."""
         for segment in sorted({number for _, _, number in self.casts.values()}):
             self.segment = segment
-            self.mark("release")
+            self.mark(piece)
             self.casts = {key: entry for key, entry in self.casts.items() if entry[2] != segment}
         self.autocast = False
 

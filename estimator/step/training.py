@@ -18,6 +18,7 @@ from estimator.step.model import Model, wants_gradient
 from estimator.step.ops import cast, scale
 from estimator.step.program import Program
 from estimator.step.regime import Regime
+from estimator.step.runtime import Runtime
 from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
 
 
@@ -39,8 +40,24 @@ def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[object, ..
 
 def trace_training(arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout = ONE_CARD) -> Program:
     """The program of one (the last) micro-step's forward, loss and backward, on one rank of ``layout``."""
+    if regime.stage:
+        # Imported late: most steps are plain ones.
+        from estimator.step.stages import trace_stage
+
+        return trace_stage(arch, inventory, regime, layout)
     tape = Tape(autocast=regime.autocast, merge_in_place=regime.merge_in_place)
     runtime = runtime_of(tape, arch, inventory, regime, layout)
+    classes, order = traced_layers(arch, inventory, regime, runtime)
+    model = Model(tape, arch, inventory, regime, runtime)
+    prepare(tape, regime)
+    _run(tape, model, order)
+    return _assemble(tape, classes, len(order))
+
+
+def traced_layers(
+    arch: Architecture, inventory: Inventory, regime: Regime, runtime: Runtime
+) -> tuple[list[int], list[int]]:
+    """For every layer the segment that it leaves, and the layers that are traced for it."""
     variant = getattr(family_of(arch.model_type), "variant", None)
     classes = layer_classes(inventory, regime)
     if variant is not None:
@@ -48,11 +65,8 @@ def trace_training(arch: Architecture, inventory: Inventory, regime: Regime, lay
     classes = [(*key, *runtime.neighbours(index)) for index, key in enumerate(classes)]
     traced = {key: index for index, key in reversed(list(enumerate(classes)))}
     order = sorted(traced.values())
-    model = Model(tape, arch, inventory, regime, runtime)
-    prepare(tape, regime)
-    _run(tape, model, order)
     segments_of = {key: order.index(index) + 1 for key, index in traced.items()}
-    return _assemble(tape, [segments_of[key] for key in classes], len(order))
+    return [segments_of[key] for key in classes], order
 
 
 def _run(tape: Tape, model: Model, order: list[int]) -> None:
@@ -100,8 +114,19 @@ def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
 
 
 def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-    family, regime = family_of(model.arch.model_type), model.regime
-    hidden = family.stem(model, ids)
+    hidden = backbone(tape, model, order, ids)
+    tape.mark("loss")
+    tape.item = "logits_loss"
+    loss_of = getattr(family_of(model.arch.model_type), "loss", None) or LOSSES[model.regime.loss]
+    result: tuple[Tensor, Tensor | None] = loss_of(model, hidden, labels)
+    model.runtime.after_forward(result[0])
+    return result
+
+
+def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str = "forward") -> Tensor:
+    """Stem, layers and final norm; every part is a piece of the timeline of this name."""
+    family = family_of(model.arch.model_type)
+    hidden: Tensor = family.stem(model, ids)
     if model.asks_for_input_gradients and not hidden.needs:
         hidden = wants_gradient(hidden)
     model.runtime.after_stem(hidden)
@@ -110,19 +135,14 @@ def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Te
         model.held.append(hidden)
     for position, index in enumerate(order):
         tape.segment = position + 1
-        tape.mark("forward")
+        tape.mark(piece)
         hidden = _layer(tape, model, family, index, hidden, around)
     tape.segment = len(order) + 1
-    tape.mark("forward")
+    tape.mark(piece)
     hidden = family.top(model, model.runtime.before_top(hidden))
     del around
     model.held.clear()
-    tape.mark("loss")
-    tape.item = "logits_loss"
-    loss_of = getattr(family, "loss", None) or LOSSES[regime.loss]
-    result: tuple[Tensor, Tensor | None] = loss_of(model, hidden, labels)
-    model.runtime.after_forward(result[0])
-    return result
+    return hidden
 
 
 def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Tensor, around: Any) -> Tensor:

@@ -1,0 +1,151 @@
+"""Steps of preference and online stages: several forwards, a loss on log-probabilities, one backward.
+
+What runs when, and what is alive meanwhile, follows the trainers of trl 1.16.0 (trl/trainer and trl/experimental);
+``estimator/step/stage_losses.py`` has the step of each stage.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from estimator.architecture import Architecture, Inventory
+from estimator.parallel.layout import Layout
+from estimator.parallel.runtimes import runtime_of
+from estimator.step.assembly import Builder
+from estimator.step.checkpointing import prepare
+from estimator.step.model import Model
+from estimator.step.ops import scale
+from estimator.step.program import Program
+from estimator.step.regime import Regime
+from estimator.step.tape import FULL, LONG, Tape, Tensor
+from estimator.step.training import backbone, traced_layers
+
+Head = Callable[[Model, list[Tensor]], Any]
+"""What runs on the last hidden states; they come in a list, out of which a head can take them to let them go."""
+
+
+class Stage:
+    """A step being traced: the tape, the policy, the layers that stand for all, and the forwards that ran so far."""
+
+    def __init__(self, arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout) -> None:
+        self.arch, self.inventory, self.regime = arch, inventory, regime
+        self.tape = Tape(autocast=regime.autocast, merge_in_place=regime.merge_in_place)
+        runtime = runtime_of(self.tape, arch, inventory, regime, layout)
+        self.classes, self.order = traced_layers(arch, inventory, regime, runtime)
+        self.model = Model(self.tape, arch, inventory, regime, runtime)
+        self.passes: list[str] = []
+        prepare(self.tape, regime)
+
+    @property
+    def top(self) -> int:
+        """Number of the segment above the layers."""
+        return len(self.order) + 1
+
+    def inputs(self, count: int) -> list[Tensor]:
+        """Token ids, masks and labels of the batch, 8 bytes a token each."""
+        return [self.tape.new("T", 1, LONG) for _ in range(count)]
+
+    def policy(self, ids: Tensor, head: Head) -> Any:
+        """The forward that is trained, with its head; its casts end with it."""
+        self._enter("forward")
+        self.model.runtime.begin(self.model)
+        hidden = [backbone(self.tape, self.model, self.order, ids)]
+        self._head("loss")
+        result = head(self.model, hidden)
+        hidden.clear()
+        self.model.runtime.after_forward(result if isinstance(result, Tensor) else result[0])
+        self.tape.end_autocast("release")
+        self._mark("outputs")
+        self.passes.append("forward")
+        return result
+
+    def scoring(self, name: str, regime: Regime, ids: Tensor, head: Head) -> Any:
+        """A forward without a graph, of the policy or of a reference."""
+        outer = self.tape.recording
+        self.tape.recording = False
+        self._enter(name)
+        model = Model(self.tape, self.arch, self.inventory, regime)
+        hidden = [backbone(self.tape, model, self.order, ids, name)]
+        self._head(f"{name} head")
+        result = head(model, hidden)
+        del model
+        hidden.clear()
+        self.tape.end_autocast(f"{name} end")
+        self.tape.recording = outer
+        self.passes.append(name)
+        self._mark(f"{name} result")
+        return result
+
+    def reference(self) -> Regime:
+        """How the reference runs: a model of its own in evaluation mode, or the policy without its adapters."""
+        own = self.regime.reference == "model"
+        regime = replace(self.regime, adapter=None, trainable="none", checkpointing="none", stage="", accumulates=False)
+        return replace(regime, dropout=self.regime.dropout and not own)
+
+    def unchecked(self) -> Regime:
+        """The policy itself where it scores: no checkpoints matter without a graph."""
+        return replace(self.regime, checkpointing="none", accumulates=False)
+
+    def _enter(self, piece: str) -> None:
+        self.tape.autocast, self.tape.item = self.regime.autocast, "activations"
+        self.tape.segment = 0
+        self.tape.mark(piece)
+
+    def _head(self, piece: str) -> None:
+        self.tape.segment, self.tape.item = self.top, "logits_loss"
+        self.tape.mark(piece)
+
+    def _mark(self, piece: str) -> None:
+        self.tape.segment = self.top
+        self.tape.mark(piece)
+
+    def backward(self, loss: list[Tensor]) -> None:
+        """The backward from the one loss in the list, which ends with it."""
+        tape = self.tape
+        self._mark("backward")
+        tape.item = "other"
+        scaler = [tape.new("1", 1, FULL) for _ in range(2)] if self.regime.scaler else []
+        root = scale(loss[0]) if scaler else loss[0]
+        loss.clear()
+        tape.backward(root)
+        self.model.runtime.after_backward()
+        del root
+        tape.unpin()
+        tape.mark("end")
+
+    def program(self) -> Program:
+        """The pieces in the order in which they ran."""
+        builder = Builder(self.tape)
+        builder.one("forward", 0, "inputs")
+        for name in self.passes:
+            self._pass(builder, name)
+        builder.one("loss", self.top, "pair")
+        builder.one("backward", self.top)
+        builder.many("backward", self.classes[::-1])
+        builder.one("backward", 0)
+        builder.many("backward", [0, *self.classes], "unpin")
+        return builder.program()
+
+    def _pass(self, builder: Builder, name: str) -> None:
+        policy = name == "forward"
+        head, release, result = (
+            ("loss", "release", "outputs") if policy else (f"{name} head", f"{name} end", f"{name} result")
+        )
+        builder.one("forward", 0, name)
+        builder.many("forward", self.classes, name)
+        builder.one("forward", self.top, name)
+        builder.one("loss", self.top, head)
+        for number in (0, self.top):
+            builder.one("loss", number, release)
+        builder.many("loss", self.classes, release)
+        builder.one("loss", self.top, result)
+
+
+def trace_stage(arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout) -> Program:
+    """The program of one (the last) micro-step of a stage."""
+    from estimator.step.stage_losses import STEPS
+
+    stage = Stage(arch, inventory, regime, layout)
+    stage.tape.mark("inputs")
+    STEPS[regime.stage](stage)
+    return stage.program()
