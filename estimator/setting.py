@@ -159,7 +159,8 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     """Weights, states and the size of one copy of the gradients."""
     if layout.sharded:
         stored, tensors, states = sharded_states(arch, inventory(arch), regime, optimizer, layout)
-        return Base(stored, tensors, states, bytes_of(list(tensors)), 0, stored.bytes)
+        beside = standing_models(arch, inventory(arch), regime, layout.shards)
+        return Base(stored, tensors, states, bytes_of(list(tensors)), 0, stored.bytes, beside)
     parts = share_of(inventory(arch), shares)
     traced = bytes_of(trainables(parts, regime)) if regime.linear_experts else 0
     if regime.linear_experts:

@@ -17,8 +17,8 @@ class Standing(NamedTuple):
     why_zh: str
 
 
-def standing_models(arch: Architecture, parts: Inventory, regime: Regime) -> tuple[Standing, ...]:
-    """What the step of ``regime`` keeps loaded beside the policy."""
+def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards: int = 1) -> tuple[Standing, ...]:
+    """What the step of ``regime`` keeps loaded beside the policy; of ``shards`` cards, one card's part."""
     if regime.reference != "model":
         return ()
     frozen = replace(regime, adapter=None, trainable="none")
@@ -27,7 +27,7 @@ def standing_models(arch: Architecture, parts: Inventory, regime: Regime) -> tup
     return (
         Standing(
             "reference_model",
-            held.bytes,
+            -(-held.bytes // shards),
             f"a frozen copy of the model, {count} parameters, for the reference log-probabilities",
             f"冻结的参考模型，{count} 个参数，用于计算参考对数概率",
         ),
