@@ -28,6 +28,13 @@ class ReadingShown(BaseModel):
     why: str
 
 
+class Choice(BaseModel):
+    """A value of a field that may have been meant by a word that was not understood."""
+
+    field: str
+    value: Any
+
+
 class Answer(BaseModel):
     """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them.
 
@@ -47,5 +54,6 @@ class Answer(BaseModel):
     unknown_family: str = ""
     diagnosis: None = None
     readings: list[ReadingShown] = []
+    choices: list[Choice] = []
     text: str = ""
     numbers: list[Figure] = []

@@ -1,11 +1,12 @@
 """An Answer becomes its text: one template per kind of reply and language."""
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
-from bot.answer import Answer
+from bot.answer import Answer, Choice
 from bot.answers.describe import Describer, problem_in
 from bot.answers.layout import table, wrapped
 from bot.answers.ledger import Ledger
@@ -64,7 +65,17 @@ def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False
         sentences=_sentences(answer, doubts),
         examples=texts(answer.lang)["help"]["examples"],
     )
-    return answer.model_copy(update={"text": text.strip(), "numbers": ledger.figures})
+    return answer.model_copy(update={"text": text.strip(), "numbers": ledger.figures, "choices": _choices(doubts)})
+
+
+def _choices(doubts: Sequence[Doubt]) -> list[Choice]:
+    """What may have been meant by a value that cannot be read, the likest first."""
+    return [
+        Choice(field=doubt.name, value=value)
+        for doubt in doubts
+        if doubt.kind == "value"
+        for value in sorted(doubt.near, key=lambda near: -SequenceMatcher(None, near, doubt.value.lower()).ratio())
+    ]
 
 
 def _sentences(answer: Answer, doubts: Sequence[Doubt]) -> list[str]:

@@ -18,14 +18,14 @@ def of_one(voice: Voice) -> tuple[Action, ...]:
     """Apply a step, show the math, what if, copy flags: for a card of one run."""
     found = voice.answer.estimates[0]
     steps = [*_plan(voice, found), *_steps(voice, found)]
-    flags = [labelled("flags", voice.say("button_flags"))]
+    flags = [labelled("flags", voice.say("button_flags"))] if any(one.commands for one in found.downgrades) else []
     return tuple([*steps, labelled("math", voice.say("button_math")), *flags, *_what_ifs(voice, found)][:MOST_ACTIONS])
 
 
 def of_readings(voice: Voice) -> tuple[Action, ...]:
     """One button for each run of several that has an estimate."""
     runs = [index for index, found in enumerate(voice.answer.estimates) if found.per_gpu]
-    return tuple(labelled("reading", voice.describer.label(index), str(index)) for index in runs[:MOST_READINGS])
+    return tuple(labelled("reading", voice.label(index), str(index)) for index in runs[:MOST_READINGS])
 
 
 def labelled(kind: Any, label: str, argument: str = "0", change: dict[str, Any] | None = None) -> Action:

@@ -40,7 +40,12 @@ def candidates(lang: str) -> list[str]:
     return [*(CHINESE if lang == "zh" else ()), *LATIN, *_own(lang), *(CHINESE if lang != "zh" else ())]
 
 
-def first_drawing(letters: str, families: Sequence[str], draw: Draw = pixels) -> str | None:
+def as_drawn(svg: str) -> bytes:
+    """An SVG as PNG in its own size."""
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg))
+
+
+def first_drawing(letters: str, families: Sequence[str], draw: Draw = as_drawn) -> str | None:
     """The first family in which each letter comes out as a letter."""
     return next((one for one in families if _draws(letters, one, draw)), None)
 

@@ -45,7 +45,8 @@ def breakdown(voice: Voice) -> str:
     found = per_gpu(voice.answer.estimates[0])
     rows = table_rows(voice, found)
     heading = voice.say("at_peak", phase=voice.name("phase", found.peak_phase))
-    return code(figures([("GiB", heading), *rows], (gib(found.allocated_peak), voice.say("allocated"))))
+    total = voice.say("allocated_each" if (voice.answer.runs[0].get("gpu_count") or 1) > 1 else "allocated")
+    return code(figures([("GiB", heading), *rows], (gib(found.allocated_peak), total)))
 
 
 def table_rows(voice: Voice, found: PerGpu) -> list[tuple[str, str]]:
@@ -69,7 +70,7 @@ def large_and_small(found: PerGpu) -> tuple[list[Block], list[Block]]:
 def _sections(voice: Voice) -> list[Section]:
     """What stands below the table."""
     d = voice.describer
-    notes = [voice.line(note) for note in d.notes(0)]
+    notes = [voice.say("note", note=voice.line(note)) for note in d.notes(0)]
     return [
         Section(0, tuple(plan_line(voice))),
         Section(3, tuple(step_lines(voice)), f"**{voice.say('first')}**"),

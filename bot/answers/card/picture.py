@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from bot.answers.card import fonts
 from bot.answers.card.shape import LONGEST_ALT, Picture
 from bot.answers.card.table import clipped
-from bot.answers.card.voice import Voice, gib, per_gpu
+from bot.answers.card.voice import Voice, coarse, gib, per_gpu
 from estimator.schema import Estimate, PerGpu
 
 WIDTH, EDGE = 480, 16
@@ -26,7 +26,7 @@ COLOURS = {
     "recompute": "#3fa66a", "logits_loss": "#c792ea", "kv_cache": "#3ec6ff", "reference_model": "#7f8cff",
     "reward_model": "#a78bfa", "value_model": "#d38bfa", "vision_tower": "#ff7eb6", "communication": "#e06c75",
 }  # fmt: skip
-OTHER, OUTSIDE = "#b5bac1", "url(#outside)"
+OTHER, SMALLER, OUTSIDE = "#b5bac1", "#80848e", "url(#outside)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def bar(voice: Voice, index: int, end: float) -> Bar:
     device, usable = memory.device_peak, found.fit.usable
     scale = (WIDTH - 2 * EDGE) / end
     return Bar(
-        label=drawable(voice, voice.describer.label(index) if len(voice.answer.estimates) > 1 else ""),
+        label=drawable(voice, voice.label(index) if len(voice.answer.estimates) > 1 else ""),
         value=gib(memory.allocated_peak),
         segments=_segments(voice, memory, scale),
         end=EDGE + device.expected * scale,
@@ -122,7 +122,7 @@ def _segments(voice: Voice, memory: PerGpu, scale: float) -> tuple[Segment, ...]
     stretches = [(voice.name("item", one.item), one.bytes, COLOURS.get(one.item, OTHER)) for one in shown]
     rest = memory.allocated_peak - sum(one.bytes for one in shown)
     if rest > 0:
-        stretches.append((voice.say("smaller_short"), rest, OTHER))
+        stretches.append((voice.say("smaller_short"), rest, SMALLER))
     outside = memory.device_peak.expected - memory.allocated_peak
     if outside > 0:
         stretches.append((voice.say("outside"), outside, OUTSIDE))
@@ -145,29 +145,37 @@ def _phases(voice: Voice, memory: PerGpu) -> list[tuple[str, str, float, bool]]:
 
 def alt_text(voice: Voice, shown: list[int]) -> str:
     """The picture in words, with its figures."""
-    told = [_told(voice, index) for index in shown]
-    text = " ".join(told) if voice.lang == "en" else "".join(told)
+    alone = len(voice.answer.estimates) == 1
+    told = _told_alone(voice) if alone else [voice.say("alt_compared"), *(_told(voice, index) for index in shown)]
+    text = voice.name("sign", "space").join(told)
     return text if len(text) <= LONGEST_ALT else text[: LONGEST_ALT - 1] + "…"
 
 
 def _told(voice: Voice, index: int) -> str:
+    """One of several runs."""
     found = voice.answer.estimates[index]
-    memory, alone = per_gpu(found), len(voice.answer.estimates) == 1
-    items = sorted(memory.at_peak, key=lambda block: -block.bytes)[: MOST_SEGMENTS if alone else 2]
-    comma = voice.name("sign", "comma")
-    words = {
-        "run": voice.title(index) if alone else voice.line(voice.describer.label(index)),
-        "allocated": gib(memory.allocated_peak),
-        "low": gib(memory.device_peak.low),
-        "high": gib(memory.device_peak.high),
-        "usable": voice.say("alt_usable", usable=gib(found.fit.usable)) if found.fit.usable else "",
-        "items": comma.join(f"{voice.name('item', one.item)} {gib(one.bytes)}" for one in items),
-    }
-    text = voice.say("alt_run", **words)
-    if not alone:
-        return text
+    verdict = voice.say("ending", verdict=voice.name("verdict", found.fit.verdict)) if found.fit.verdict else ""
+    return voice.say("alt_row", run=voice.line(voice.label(index)), verdict=verdict, **_figures(found))
+
+
+def _told_alone(voice: Voice) -> list[str]:
+    """The only run, with its items and its phases."""
+    found = voice.answer.estimates[0]
+    memory, comma = per_gpu(found), voice.name("sign", "comma")
+    items = sorted(memory.at_peak, key=lambda block: -block.bytes)[:MOST_SEGMENTS]
+    listed = comma.join(f"{voice.name('item', one.item)} {gib(one.bytes)}" for one in items)
+    usable = voice.say("alt_usable", usable=coarse(found.fit.usable)) if found.fit.usable else ""
     phases = comma.join(f"{name} {figure}" for name, figure, *_ in _phases(voice, memory))
-    return voice.name("sign", "space").join([text, voice.say("alt_phases", phases=phases)])
+    return [
+        voice.say("alt_run", run=voice.title(), usable=usable, items=listed, **_figures(found)),
+        voice.say("alt_phases", phases=phases),
+    ]
+
+
+def _figures(found: Estimate) -> dict[str, str]:
+    memory = per_gpu(found)
+    low, high = memory.device_peak.low, memory.device_peak.high
+    return {"allocated": gib(memory.allocated_peak), "low": coarse(low), "high": coarse(high)}
 
 
 @cache
@@ -179,6 +187,6 @@ def _templates() -> Environment:
 def _svg(name: str, voice: Voice, **values: object) -> str:
     template = _templates().get_template(f"{name}.svg.j2")
     return template.render(
-        width=WIDTH, edge=EDGE, font=fonts.family(voice.lang), say=voice.say, gib=gib, voice=voice,
+        width=WIDTH, edge=EDGE, font=fonts.family(voice.lang), say=voice.say, gib=gib, coarse=coarse, voice=voice,
         a=voice.answer, **values,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from bot.answers.card.actions import examples, labelled, what_if
 from bot.answers.card.shape import Action, Card
 from bot.answers.card.voice import Voice
 
-MOST_CANDIDATES = 8
+MOST_CANDIDATES = 5
 SIZES = ("1.5b", "7b", "14b", "32b")
 """Sizes offered where no model is named."""
 
@@ -31,6 +31,8 @@ def refusal_card(voice: Voice) -> Card:
 def _candidates(voice: Voice) -> tuple[Action, ...]:
     """A button for each value that may have been meant; sizes where no model is named."""
     answer = voice.answer
-    if "model" in answer.missing and not any(run.get("model") for run in answer.runs):
+    if answer.choices:
+        return tuple(what_if(str(one.value), one.field, one.value) for one in answer.choices[:MOST_CANDIDATES])
+    if "model" in answer.missing and not any(run.get("model") for run in answer.runs) and not answer.invalid:
         return tuple(what_if(size.upper(), "model", size) for size in SIZES)
     return ()

@@ -23,7 +23,7 @@ def comparison_card(voice: Voice) -> Card:
         Section(1, tuple([voice.say("more_runs", count=hidden)] if hidden else [])),
         Section(2, tuple(_problems(voice))),
         Section(1, tuple(voice.template("closing"))),
-        Section(4, tuple(map(voice.line, d.shared_notes()))),
+        Section(4, tuple(voice.say("note", note=voice.line(note)) for note in d.shared_notes())),
     ]
     card = Card(
         kind="comparison",
@@ -55,7 +55,7 @@ def rows(voice: Voice) -> str:
     """Two lines for every run: what it is, and its peak with the verdict or the card that holds it."""
     lines = [voice.say("peaks")]
     for index, found in enumerate(voice.answer.estimates[:MOST_RUNS]):
-        lines += [voice.describer.label(index), f" {_result(voice, index, found)}"]
+        lines += [voice.label(index), f" {_result(voice, index, found)}"]
     return code(lines)
 
 

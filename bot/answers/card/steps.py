@@ -1,6 +1,6 @@
 """What to change first, in words."""
 
-from bot.answers.card.voice import Voice, gib
+from bot.answers.card.voice import Voice, coarse
 from estimator.schema import Step
 
 MOST_LISTED = 6
@@ -15,7 +15,7 @@ def plan_line(voice: Voice) -> list[str]:
     titles = [title_of(voice, step) for step in found.plan.chain or _named(found.downgrades, found.plan.steps)]
     verdict = voice.name("verdict", found.plan.verdict)
     chain = " + ".join(titles)
-    return [voice.say("plan", chain=chain, peak=gib(found.plan.allocated_peak), verdict=verdict)]
+    return [voice.say("plan", chain=chain, peak=coarse(found.plan.allocated_peak), verdict=verdict)]
 
 
 def step_lines(voice: Voice) -> list[str]:
@@ -26,7 +26,7 @@ def step_lines(voice: Voice) -> list[str]:
 
 def step_line(voice: Voice, step: Step) -> str:
     """One step with its bytes, its verdict and its costs."""
-    words = [voice.say("saves", saved=gib(step.saves), peak=gib(step.allocated_peak))]
+    words = [voice.say("saves", saved=coarse(step.saves), peak=coarse(step.allocated_peak))]
     words += [voice.name("verdict", step.verdict)] if step.verdict else []
     words += costs(voice, step)
     return f"**{title_of(voice, step)}**{voice.name('sign', 'colon')}{voice.name('sign', 'comma').join(words)}"

@@ -1,5 +1,7 @@
 """The words of a card: sentences from the templates and names in the answer's language."""
 
+import re
+
 from bot.answer import Answer
 from bot.answers.describe import Describer, problem_in
 from bot.answers.ledger import Ledger
@@ -9,6 +11,7 @@ from bot.texts import name_of, say
 from estimator.schema import Estimate, PerGpu
 
 GIB = 2**30
+_BRACKETS = re.compile(r" \(.*\)$|（.*）$")
 LONGEST_NOTE = 300
 LONGEST_HEADLINE = 240
 
@@ -43,6 +46,11 @@ class Voice:
         parts = [d.model(index), d.way(index), d.cards(index)]
         return self.line(" · ".join(part for part in parts if part), LONGEST_HEADLINE)
 
+    def label(self, index: int) -> str:
+        """What tells a run from the others, without what its model stands for."""
+        model = self.describer.model(index)
+        return self.describer.label(index).replace(model, _BRACKETS.sub("", model))
+
     def line(self, text: str, longest: int = LONGEST_NOTE) -> str:
         """A sentence of the estimator on one line, with whatever a user may have put into it made harmless."""
         return quoted(text, longest)
@@ -57,9 +65,14 @@ class Voice:
 
 
 def gib(size: float) -> str:
-    """Bytes in GiB with as many decimals as matter, without the unit."""
+    """Bytes in GiB without the unit, fine enough that the rows of a table add up."""
     value = size / GIB
     return f"{value:,.0f}" if value >= 1_000 else f"{value:.1f}" if value >= 100 else f"{value:.2f}"
+
+
+def coarse(size: float) -> str:
+    """Bytes in GiB without the unit, as sentences tell them."""
+    return f"{size / GIB:,.1f}" if size >= 0.995 * GIB else gib(size)
 
 
 def per_gpu(found: Estimate) -> PerGpu:
