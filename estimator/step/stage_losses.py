@@ -104,30 +104,42 @@ def whole(stage: Stage, rows: Rows) -> None:
     ids, *rest = stage.inputs(2)
 
     def head(model: Model, hidden: list[Tensor]) -> Tensor:
-        return from_logits(model, hidden, rows)
+        if rows != "T":
+            hidden[0] = ops.part_rows(hidden[0], rows)
+            hidden[0] = hidden[0] if model.regime.single else ops.copy(hidden[0])
+        return taken(model, hidden)
+
+    def after(logits: list[Tensor]) -> Tensor:
+        return from_logits(stage, logits, "Tm" if rows == "T" else "C")
 
     reference = []
     if stage.regime.reference != "none":
-        reference.append(stage.scoring("reference", stage.reference(), ids, head))
-    policy = stage.policy(ids, head)
+        reference.append(stage.scoring("reference", stage.reference(), ids, head, after))
+    policy = stage.policy(ids, head, after)
     stage._mark("pair")
     loss = [_pairwise(by_row(policy))]
     del policy, reference, rest, ids
     return stage.backward(loss)
 
 
-def from_logits(model: Model, hidden: list[Tensor], rows: Rows) -> Tensor:
-    """Log-probabilities from the logits of ``rows`` positions, less the last of each row."""
-    if rows != "T":
-        hidden[0] = ops.part_rows(hidden[0], rows)
+def taken(model: Model, hidden: list[Tensor]) -> Tensor:
+    """The logits; the hidden states go."""
     logits = logits_of(model, hidden[0])
     hidden.clear()
-    if model.tape.autocast:
-        logits = ops.cast(logits, FULL)
-    logits = ops.part_rows(logits, "Tm" if rows == "T" else "C")
-    if "temperature" in model.regime.quirks:
-        logits = ops.scale(logits)
-    return gathered(logits) if "log-softmax" in model.regime.quirks else selective(logits)
+    return logits
+
+
+def outputs(stage: Stage, logits: list[Tensor]) -> Tensor:
+    """The model's output as accelerate hands it on: in fp32 where autocast ran."""
+    return ops.cast(logits.pop(), FULL) if stage.regime.autocast else logits.pop()
+
+
+def from_logits(stage: Stage, logits: list[Tensor], rows: Rows) -> Tensor:
+    """Log-probabilities of ``rows`` positions."""
+    seen = ops.part_rows(outputs(stage, logits), rows)
+    if "temperature" in stage.regime.quirks:
+        seen = ops.scale(seen)
+    return gathered(seen) if "log-softmax" in stage.regime.quirks else selective(seen)
 
 
 def reward(stage: Stage) -> None:
@@ -158,7 +170,7 @@ def odds(stage: Stage) -> None:
     given = stage.inputs(3)
     ids, *rest = stage.inputs(3)
     labels = stage.inputs(2)
-    nll, logps = stage.policy(ids, _odds_head)
+    nll, logps = stage.policy(ids, taken, lambda logits: _odds(stage, outputs(stage, logits)))
     del labels
     stage._mark("pair")
     loss = [ops.add(nll, _pairwise(by_row(logps)))]
@@ -166,13 +178,9 @@ def odds(stage: Stage) -> None:
     return stage.backward(loss)
 
 
-def _odds_head(model: Model, hidden: list[Tensor]) -> tuple[Tensor, Tensor]:
-    logits = logits_of(model, hidden[0])
-    hidden.clear()
-    if model.tape.autocast:
-        logits = ops.cast(logits, FULL)
+def _odds(stage: Stage, logits: Tensor) -> tuple[Tensor, Tensor]:
     chosen = ops.copy(ops.part_rows(logits, ("half", "Tm")))
-    nll = cross_entropy(chosen, model.tape.new(("half", "Tm"), 1, LONG))
+    nll = cross_entropy(chosen, stage.tape.new(("half", "Tm"), 1, LONG))
     del chosen
     return nll, selective(ops.part_rows(logits, "Tm"))
 

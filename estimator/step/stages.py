@@ -22,6 +22,8 @@ from estimator.step.training import backbone, traced_layers
 
 Head = Callable[[Model, list[Tensor]], Any]
 """What runs on the last hidden states; they come in a list, out of which a head can take them to let them go."""
+After = Callable[[list[Any]], Any]
+"""What runs on a head's result once the model's forward (and its autocast) is over; it comes in a list as well."""
 
 
 class Stage:
@@ -45,21 +47,21 @@ class Stage:
         """Token ids, masks and labels of the batch, 8 bytes a token each."""
         return [self.tape.new("T", 1, LONG) for _ in range(count)]
 
-    def policy(self, ids: Tensor, head: Head) -> Any:
+    def policy(self, ids: Tensor, head: Head, after: After = list.pop) -> Any:
         """The forward that is trained, with its head; its casts end with it."""
         self._enter("forward")
         self.model.runtime.begin(self.model)
         hidden = [backbone(self.tape, self.model, self.order, ids)]
         self._head("loss")
-        result = head(self.model, hidden)
+        result = [head(self.model, hidden)]
         hidden.clear()
-        self.model.runtime.after_forward(result if isinstance(result, Tensor) else result[0])
+        self.model.runtime.after_forward(result[0] if isinstance(result[0], Tensor) else result[0][0])
         self.tape.end_autocast("release")
         self._mark("outputs")
         self.passes.append("forward")
-        return result
+        return after(result)
 
-    def scoring(self, name: str, regime: Regime, ids: Tensor, head: Head) -> Any:
+    def scoring(self, name: str, regime: Regime, ids: Tensor, head: Head, after: After = list.pop) -> Any:
         """A forward without a graph, of the policy or of a reference."""
         outer = self.tape.recording
         self.tape.recording = False
@@ -67,14 +69,15 @@ class Stage:
         model = Model(self.tape, self.arch, self.inventory, regime)
         hidden = [backbone(self.tape, model, self.order, ids, name)]
         self._head(f"{name} head")
-        result = head(model, hidden)
+        result = [head(model, hidden)]
         del model
         hidden.clear()
         self.tape.end_autocast(f"{name} end")
-        self.tape.recording = outer
         self.passes.append(name)
         self._mark(f"{name} result")
-        return result
+        found = after(result)
+        self.tape.recording = outer
+        return found
 
     def reference(self) -> Regime:
         """How the reference runs: a model of its own in evaluation mode, or the policy without its adapters."""
