@@ -5,7 +5,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from estimator.schema import Adapter, Assumption, Run
+from estimator.schema import Adapter, Assumption, Preference, ReinforcementLearning, Run, Strict
 
 
 class Rule(NamedTuple):
@@ -22,10 +22,10 @@ class Rule(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What the rules fill in: fields of the run, of its adapter, and how they are reported."""
+    """What the rules fill in: fields of the run, of its sections, and how they are reported."""
 
     run: dict[str, Any]
-    adapter: dict[str, Any]
+    sections: tuple[tuple[str, dict[str, Any]], ...]
     said: tuple[Assumption, ...]
 
 
@@ -59,16 +59,30 @@ def _rule(row: dict[str, Any], groups: dict[str, list[str]]) -> Rule:
     return Rule(row["field"], row["value"], when, said, frozenset(names) if names else None)
 
 
+SECTIONS: dict[str, type[Strict]] = {"adapter": Adapter, "preference": Preference, "rl": ReinforcementLearning}
+"""Fields of ``Run`` whose own fields have defaults, named ``section.field``."""
+
+
 def filled(run: Run, facts: Facts) -> tuple[Run, list[Assumption]]:
     """``run`` with every default in place, and the assumptions made."""
     known = vars(run)
     state = tuple([known[name] if decides else known[name] is not None for name, decides in FIELDS])
-    given = tuple([name for name, value in vars(run.adapter).items() if value is not None]) if run.adapter else ()
+    given = tuple([pair for name in SECTIONS if known[name] is not None for pair in _given(name, known[name])])
     chosen = _chosen(state, given, facts)
-    update = chosen.run
-    if chosen.adapter:
-        update = {**update, "adapter": (run.adapter or Adapter()).model_copy(update=chosen.adapter)}
+    update = dict(chosen.run)
+    for name, fields in chosen.sections:
+        update[name] = (known[name] or SECTIONS[name]()).model_copy(update=fields)
     return run.model_copy(update=update), list(chosen.said)
+
+
+def _given(section: str, value: Strict) -> list[tuple[str, Any]]:
+    """What is given of a section; conditions ask for the values of the words and switches of some."""
+    decides = section != "adapter"
+    return [
+        (f"{section}.{name}", one if decides and isinstance(one, str | bool) else True)
+        for name, one in vars(value).items()
+        if one is not None
+    ]
 
 
 DECIDING = frozenset({"framework", "task", "stage", "method", "precision", "weight_format", "engine"})
@@ -79,19 +93,23 @@ FIELDS = tuple((name, name in DECIDING) for name in Run.model_fields)
 
 
 @lru_cache(maxsize=4096)
-def _chosen(state: tuple[Any, ...], adapter: tuple[str, ...], facts: Facts) -> Chosen:
+def _chosen(state: tuple[Any, ...], given: tuple[tuple[str, Any], ...], facts: Facts) -> Chosen:
     """What the rules say that apply to runs in this state; rules may build on the values of earlier ones."""
     values = {name: value for name, value in zip(Run.model_fields, state, strict=True) if value not in (None, False)}
-    values |= dict.fromkeys((f"adapter.{name}" for name in adapter), True)
+    values |= given
     chosen = []
     for name, choices in rules().items():
         rule = None if name in values else next((rule for rule in choices if _holds(rule, values, facts)), None)
         if rule is not None:
             values[name] = rule.value
             chosen.append(_for_framework(rule, values.get("framework")))
-    own = {rule.field: rule.value for rule in chosen if not rule.field.startswith("adapter.")}
-    of_adapter = {rule.field[8:]: rule.value for rule in chosen if rule.field.startswith("adapter.")}
-    return Chosen(own, of_adapter, tuple(rule.said for rule in chosen))
+    own = {rule.field: rule.value for rule in chosen if "." not in rule.field}
+    sections: dict[str, dict[str, Any]] = {}
+    for rule in chosen:
+        section, _, name = rule.field.partition(".")
+        if name:
+            sections.setdefault(section, {})[name] = rule.value
+    return Chosen(own, tuple(sections.items()), tuple(rule.said for rule in chosen))
 
 
 def _for_framework(rule: Rule, framework: str | None) -> Rule:

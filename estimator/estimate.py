@@ -20,6 +20,8 @@ from estimator.scope import check_scope
 from estimator.serving_memory import serving_of
 from estimator.setting import Peak, Setting, base_of, peak_of, setting_of
 from estimator.stack import with_stack
+from estimator.stages.generation import cast_bytes, online_of
+from estimator.stages.reading import as_stage, with_lengths
 from estimator.step.families import spread_of
 from estimator.step.program import Counts, Moment, composition
 from estimator.step.regime import Regime
@@ -40,6 +42,8 @@ def estimate(run: Run, others: bool = False) -> Estimate:
     complete, assumptions = completed(with_format(run, model), model, gpu)
     check_scope(complete, model)
     setting = setting_of(complete, model.architecture)
+    total = gpu.usable_low if gpu is not None else None
+    setting = setting._replace(online=online_of(complete, setting.arch, total))
     peak = peak_of(setting)
     sizes = sizes_of(setting, peak, gpu)
     per_gpu = per_card(setting, peak, sizes)
@@ -64,7 +68,8 @@ def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, l
     """The run with every default, and the assumptions made."""
     if run.framework:
         run = run.model_copy(update={"framework": frameworks.canonical(run.framework)})
-    complete, assumptions = filled(counted(run), facts_of(model, gpu, run))
+    complete, assumptions = filled(as_stage(counted(run)), facts_of(model, gpu, run))
+    complete, assumptions = with_lengths(complete, assumptions)
     complete, assumptions = positions.within_limit(complete, assumptions, model.architecture)
     complete, around = with_surroundings(complete)
     complete, versions = with_stack(complete)
@@ -163,7 +168,7 @@ def _phases(peak: Peak, extra: int) -> list[PhasePeak]:
 
 def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
     """What lives at the peak, largest first; sums to the allocated peak."""
-    blocks = _loading(setting, peak) if peak.phase == "load" else _standing(setting, peak) + _traced(setting, peak)
+    blocks = _loading(setting, peak) if peak.phase == "load" else _standing(setting, peak) + _at_work(setting, peak)
     if peak.phase == "optimizer_step" and peak.base.step_bytes:
         blocks.append(reasons.block("optimizer_temp", peak.base.step_bytes, *reasons.TEXTS["optimizer_temp"]))
     if extra:
@@ -181,8 +186,9 @@ def _loading(setting: Setting, peak: Peak) -> list[Block]:
 def _standing(setting: Setting, peak: Peak) -> list[Block]:
     blocks = list(_held(setting.arch, setting.regime, setting.optimizer, setting.shares, setting.layout))
     waiting = "waiting" if setting.regime.accumulates else "untraced"
-    blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS[waiting]))
-    blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
+    if peak.phase not in ("prefill", "decode"):
+        blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS[waiting]))
+        blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
     return [block for block in blocks if block.bytes]
 
 
@@ -198,12 +204,27 @@ def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, la
     )
 
 
-def _traced(setting: Setting, peak: Peak) -> list[Block]:
-    moment = peak.walked.peaks.get(peak.phase) or Moment(peak.walked.end, len(peak.program.segments), 0, Counts())
+def _at_work(setting: Setting, peak: Peak) -> list[Block]:
+    """What the peak's phase allocates: the step's own tensors, the generation's, or an engine beside."""
+    online, phase = setting.online, peak.phase
+    if online is None:
+        return _traced(setting, peak, phase)
+    beside = [reasons.block("other", online.bytes, online.why, online.why_zh)] if online.bytes else []
+    if phase not in ("prefill", "decode"):
+        return _traced(setting, peak, phase) + (beside if not online.sleeps else [])
+    if peak.generated is None:
+        return beside
+    casts = cast_bytes(setting.arch, setting.regime)
+    copies = [reasons.block("weight_casts", casts, *reasons.TEXTS["weight_casts"])] if casts else []
+    return _traced(*peak.generated, phase) + copies
+
+
+def _traced(setting: Setting, peak: Peak, phase: str) -> list[Block]:
+    moment = peak.walked.peaks.get(phase) or Moment(peak.walked.end, len(peak.program.segments), 0, Counts())
     alive = composition(peak.program, moment)
     whole = all(segment.phase != "backward" for segment in peak.program.segments[: moment.segment])
-    cached = caches.at_the_end(setting, peak) if peak.phase == "decode" else None
-    situation = reasons.Situation(setting.arch, setting.at, setting.regime, peak.phase, whole, cached)
+    cached = caches.at_the_end(setting, peak) if phase == "decode" else None
+    situation = reasons.Situation(setting.arch, setting.at, setting.regime, phase, whole, cached)
     return reasons.blocks(peak.program, peak.walked, alive, situation)
 
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from estimator.caches import at_the_end
 from estimator.choices import NONE
-from estimator.inventory import inventory
 from estimator.schema import Run
 from estimator.setting import Peak, Setting, peak_of
+from estimator.stages.generation import cast_bytes
 from estimator.step.losses import TILE_TOKENS, TILE_VOCAB
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF
@@ -45,7 +45,7 @@ def evaluation_bytes(setting: Setting, peak: Peak, batch: int) -> int:
     traced = peak_of(forward)
     working = traced.phases["prefill"] - traced.base.total
     loss = at_the_end(forward, traced).bytes + _loss_bytes(setting, at.batch * at.length)
-    return peak.base.total + _cast_bytes(setting) + max(working, loss)
+    return peak.base.total + cast_bytes(setting.arch, setting.regime) + max(working, loss)
 
 
 def _forward_regime(regime: Regime, batch: int) -> Regime:
@@ -72,15 +72,3 @@ def _loss_bytes(setting: Setting, tokens: int) -> int:
     if regime.loss == "chunked":
         return hidden + min(tokens, TILE_TOKENS) * TILE_VOCAB * (HALF if half else FULL)
     return hidden + tokens * arch.vocab * (10 if half else 8)
-
-
-def _cast_bytes(setting: Setting) -> int:
-    """Half-precision copies of the linears that train in fp32."""
-    regime = setting.regime
-    if not regime.autocast or regime.itemsize != FULL or regime.trainable != "all":
-        return 0
-    parts = inventory(setting.arch)
-    matrices = (weight for kind in parts.layers for weight in parts.kinds[kind].weights if weight.role == "linear")
-    linears = sum(weight.numel for weight in matrices)
-    head = setting.arch.vocab * setting.arch.hidden
-    return HALF * (linears + head)

@@ -10,6 +10,7 @@ from estimator.positions import beyond_context
 from estimator.regimes import adapted
 from estimator.schema import Assumption, Run
 from estimator.setting import Setting
+from estimator.stages.words import stage_notes
 from estimator.step.families import approximation
 from estimator.stored import dequantised_note
 from estimator.targets_check import unmatched, unmatched_note
@@ -26,6 +27,7 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
     if gpu is not None and gpu.note:
         notes.append(_note("gpu", gpu.name, gpu.note, gpu.note_zh))
     notes += [_note(*mode) for mode in inexact_modes(run)]
+    notes += [_note(*text) for text in stage_notes(run, setting)]
     notes += [_note(*text) for text in expert_notes(run, setting)]
     notes += _type_notes(run, gpu)
     notes += _run_notes(run, model, setting)

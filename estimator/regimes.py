@@ -6,7 +6,7 @@ from estimator.errors import EstimatorError
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
 from estimator.stack import before_5, linear_experts
-from estimator.stages.rows import own_step, reference_of, rows_per_item
+from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
 
@@ -58,6 +58,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         fused=tuple(run.fused_kernels or ()),
         linear_experts=linear_experts(run, arch),
+        dropout=drops(run),
         stage=own_step(run),
         reference=reference_of(run),
     )
@@ -138,7 +139,7 @@ def _adapter(run: Run, arch: Architecture) -> AdapterRegime:
         rank=adapter.rank or 16,
         targets=targets,
         itemsize=ADAPTER_SIZES[adapter.dtype or "fp32"],
-        dropout=adapter.dropout or 0.0,
+        dropout=adapter.dropout or 0.0 if drops(run) else 0.0,
         dora=run.method == "dora",
         moved=() if linear_experts(run, arch) else moved(arch, targets, run.framework),
     )

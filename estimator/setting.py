@@ -17,6 +17,7 @@ from estimator.parallel.states import sharded_states
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
 from estimator.stack import with_linear_experts
+from estimator.stages.generation import Online, cast_bytes, generation_dimensions, generation_regime
 from estimator.stages.rows import rows_per_item, scored_tokens
 from estimator.stages.standing import Standing, standing_models
 from estimator.step.inference import trace_inference
@@ -31,7 +32,7 @@ from estimator.weights import Weights, weights
 class Setting(NamedTuple):
     """A run made definite: the model, how it is run, and for which dimensions. ``uneven``: rows differ in length.
 
-    ``rows``: rows of the forward for one item of the micro-batch.
+    ``rows``: rows of the forward for one item of the micro-batch; ``online``: how completions are generated.
     """
 
     arch: Architecture
@@ -43,6 +44,7 @@ class Setting(NamedTuple):
     uneven: bool = False
     layout: Layout = ONE_CARD
     rows: int = 1
+    online: Online | None = None
 
 
 class Base(NamedTuple):
@@ -77,6 +79,8 @@ class Peak(NamedTuple):
     phases: dict[str, int]
     waiting: int
     communication: int
+    generated: "tuple[Setting, Peak] | None" = None
+    """The generation between steps, where the policy generates."""
 
     @property
     def phase(self) -> str:
@@ -207,4 +211,33 @@ def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     phases |= {phase: moment.live + around for phase, moment in walked.peaks.items()}
     if regime.training:
         phases["optimizer_step"] = walked.end + around + base.step_bytes
-    return Peak(base, program, walked, phases, waiting, communication)
+    generated = _generated(setting) if setting.online is not None else None
+    if setting.online is not None:
+        phases = _with_generation(setting, base, phases, generated)
+    return Peak(base, program, walked, phases, waiting, communication, generated)
+
+
+def _generated(setting: Setting) -> tuple[Setting, Peak] | None:
+    """The policy's own generation, evaluated for all rows that are made at once."""
+    online = setting.online
+    if online is None or online.engine != "hf":
+        return None
+    at = generation_dimensions(setting.at, online.batches)
+    regime = generation_regime(setting.regime, at.batch == 1)
+    alone = setting._replace(regime=regime, at=at, optimizer=NONE, layout=ONE_CARD, copies=1, rows=1, online=None)
+    return alone, peak_of(alone)
+
+
+def _with_generation(
+    setting: Setting, base: Base, phases: dict[str, int], generated: tuple[Setting, Peak] | None
+) -> dict[str, int]:
+    """The phases with those of the generation, or with the engine that stands beside."""
+    online = setting.online
+    assert online is not None
+    if generated is not None:
+        alone = generated[1]
+        beside = base.total - alone.base.total + cast_bytes(setting.arch, setting.regime)
+        return phases | {name: alone.phases[name] + beside for name in ("prefill", "decode") if name in alone.phases}
+    if online.sleeps:
+        return phases | {"decode": base.total + online.bytes}
+    return {name: size + (online.bytes if name != "load" else 0) for name, size in phases.items()}

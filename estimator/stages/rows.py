@@ -41,6 +41,14 @@ def own_step(run: Run) -> str:
     return str(run.stage) if run.task == "train" and run.stage in OWN_STEP else ""
 
 
+def drops(run: Run) -> bool:
+    """Whether dropout is on: trl switches it off for policies that are compared with a reference, and for rewards.
+
+    ``disable_dropout`` is True in trl 1.16's DPO, KTO, reward, ORPO and CPO configs and False in GRPO's.
+    """
+    return run.framework != "trl" or run.stage not in (*PAIRS, "kto", "ppo")
+
+
 def reference_of(run: Run) -> str:
     """Who gives reference log-probabilities while the step runs: model, adapter-off or none."""
     given = run.preference

@@ -112,6 +112,8 @@ def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
         return max(known[kind[1]] - int(kind[2]), 0)
     if kind[0] == "one more":
         return known[kind[1]] + known["b"]
+    if kind[0] == "several":  # of the first half of the rows, where that is more than one
+        return known[kind[1]] // 2 if known["b"] > 3 else 0
     if kind[0] in ("half", "row"):
         return known[kind[1]] // (2 if kind[0] == "half" else known["b"])
     if kind[0] == "liger":

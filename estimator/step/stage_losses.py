@@ -179,7 +179,9 @@ def odds(stage: Stage) -> None:
 
 
 def _odds(stage: Stage, logits: Tensor) -> tuple[Tensor, Tensor]:
-    chosen = ops.copy(ops.part_rows(logits, ("half", "Tm")))
+    """The shifted logits of several chosen rows are copied, those of one row are contiguous as they are."""
+    chosen = ops.part_rows(logits, ("half", "Tm"))
+    chosen.storage = ops.copy(chosen.view(("several", "Tm"))).storage
     nll = cross_entropy(chosen, stage.tape.new(("half", "Tm"), 1, LONG))
     del chosen
     return nll, selective(ops.part_rows(logits, "Tm"))
