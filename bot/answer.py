@@ -39,7 +39,8 @@ class Answer(BaseModel):
     """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them.
 
     ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it;
-    ``unknown_family`` is the family named with a size that stands in for it.
+    ``unknown_family`` is the family named with a size that stands in for it. ``spoken``, which is not printed, holds
+    the runs as the words alone have them: what a follow-up builds upon.
     """
 
     id: Any = None
@@ -47,6 +48,7 @@ class Answer(BaseModel):
     reply: Reply = "answer"
     question: str = "other"
     runs: list[dict[str, Any]] = []
+    spoken: list[dict[str, Any]] = Field(default=[], exclude=True)
     missing: list[str] = []
     invalid: list[str] = []
     estimates: list[Estimate] = []

@@ -18,14 +18,21 @@ from estimator.schema import Estimate, Problem, Run
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
 
 
-def ask(text: str, history: list[str] | None = None, lang: str | None = None) -> Answer:
-    """The reply to a chat message, given the messages before it."""
-    question = understand(text, history)
+def ask(
+    text: str, history: list[str] | None = None, lang: str | None = None, before: Question | None = None
+) -> Answer:
+    """The reply to a chat message, given the messages before it, or what was understood of them."""
+    return answered(understand(text, history, before), language_of(text, lang))
+
+
+def answered(question: Question, lang: str) -> Answer:
+    """The reply to a question that was understood, in a language."""
     answer = Answer(
-        lang=language_of(text, lang),
+        lang="zh" if lang == "zh" else "en",
         reply=question.reply,
         question=question.question,
         runs=question.runs,
+        spoken=question.spoken,
         missing=question.missing,
         invalid=question.invalid,
         unknown_family=question.unknown_family,

@@ -48,9 +48,12 @@ class Question:
     readings: list[Reading] = field(default_factory=list)
 
 
-def understand(text: str, history: list[str] | None = None) -> Question:
-    """Read the messages of a conversation, oldest first, each over what the one before it left."""
-    previous: Question | None = None
+def understand(text: str, history: list[str] | None = None, before: Question | None = None) -> Question:
+    """Read the messages of a conversation, oldest first, each over what the one before it left.
+
+    ``before`` is what messages left that are not in ``history``.
+    """
+    previous = before
     for earlier in (history or [])[-MOST_HISTORY:]:
         read = _understand_one(earlier, previous)
         previous = read if read.spoken else previous

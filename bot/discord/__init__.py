@@ -1,0 +1,1 @@
+"""Everything that speaks with Discord; no other part of the project imports the library."""

@@ -1,0 +1,58 @@
+"""The settings of the bot, read from the environment in one place; secrets never show in a text or a log."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bot.folders import data_folder
+from bot.texts import say
+
+
+def _checked(schemes: tuple[str, ...]) -> AfterValidator:
+    """An address with one of these schemes, its closing slash dropped."""
+
+    def address(value: str) -> str:
+        scheme, _, rest = value.partition("://")
+        if scheme not in schemes or not rest.strip("/"):
+            raise ValueError(f"must begin with {' or '.join(f'{one}://' for one in schemes)}")
+        return value.rstrip("/")
+
+    return AfterValidator(address)
+
+
+Http = Annotated[str, _checked(("http", "https"))]
+Socket = Annotated[str, _checked(("ws", "wss"))]
+
+
+class Settings(BaseSettings):
+    """Every setting; the names of the variables are those of the fields in capitals.
+
+    ``discord_api_base``, ``discord_gateway_url`` and ``discord_cdn_base`` are Discord's own addresses when absent;
+    ``vram_bot_data`` is the platform's data folder; ``vram_bot_keep_days`` is how long a card's buttons work.
+    """
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    discord_token: SecretStr | None = None
+    discord_api_base: Http | None = None
+    discord_gateway_url: Socket | None = None
+    discord_cdn_base: Http | None = None
+    vram_bot_data: Path = Field(default_factory=data_folder)
+    vram_bot_keep_days: Annotated[float, Field(gt=0, le=365)] = 30
+    vram_bot_workers: Annotated[int, Field(ge=1, le=32)] = 2
+
+
+class BadSettings(Exception):
+    """A variable of the environment has a value that cannot be used; the text says which and why."""
+
+
+def settings_from_environment(lang: str) -> Settings:
+    """The settings, or ``BadSettings`` with one sentence."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        reason = str(first["msg"]).removeprefix("Value error, ")
+        raise BadSettings(say(lang, "setting.wrong", name=str(first["loc"][0]).upper(), why=reason)) from None
