@@ -1,16 +1,21 @@
 """The one door: a message or a run in, an Answer or an Estimate out."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeGuard
+
+from pydantic import ValidationError
 
 from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
 from bot.cards import smallest_size_gb
+from bot.intake.change import changed
 from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
 from estimator.catalogue import find_model
+from estimator.downgrades import applied
 from estimator.errors import EstimatorError
 from estimator.estimate import estimate as estimate_run
 from estimator.schema import Estimate, Problem, Run
@@ -18,9 +23,7 @@ from estimator.schema import Estimate, Problem, Run
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
 
 
-def ask(
-    text: str, history: list[str] | None = None, lang: str | None = None, before: Question | None = None
-) -> Answer:
+def ask(text: str, history: list[str] | None = None, lang: str | None = None, before: Question | None = None) -> Answer:
     """The reply to a chat message, given the messages before it, or what was understood of them."""
     return answered(understand(text, history, before), language_of(text, lang))
 
@@ -43,6 +46,12 @@ def answered(question: Question, lang: str) -> Answer:
         answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
         _ask_back(answer)
     return rendered(answer, question.doubts)
+
+
+def again(question: str, fields: dict[str, Any], lang: str, change: Mapping[str, Any] | None = None) -> Answer:
+    """The reply for one run of an earlier answer, with a partial run laid over it if one is given."""
+    run = with_facts(_after(fields, change) if change else fields)
+    return answered(Question("answer", question, spoken=[run], runs=[run]), lang)
 
 
 def estimate(run: Run, others: bool = False) -> Estimate:
@@ -82,6 +91,24 @@ def run_of(fields: dict[str, Any]) -> Run:
     if stated and card and card.memory_gb and abs(card.memory_gb / stated - 1) > SAME_CARD:
         run.gpu = f"{run.gpu} {stated:g}GB"
     return run
+
+
+def _after(fields: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The run after a change; every field is spelled out where one left to its default would not stay as it was."""
+    brief = changed(fields, change)
+    try:
+        before = estimate(run_of(fields)).run
+        exact = applied(before, change) if before else None
+        if exact is None or _peak(run_of(brief)) == _peak(exact):
+            return brief
+    except (EstimatorError, ValidationError):
+        return brief
+    return exact.model_dump(exclude_none=True)
+
+
+def _peak(run: Run) -> int | None:
+    found = estimate(run)
+    return found.per_gpu.allocated_peak if found.per_gpu else None
 
 
 def _is_unknown(model: str | dict[str, Any]) -> TypeGuard[str]:

@@ -10,7 +10,12 @@ import click
 from bot.language import of_locale
 from bot.texts import say
 
-COMMANDS = {"ask": "bot.cli.ask", "chat": "bot.cli.chat", "estimate": "bot.cli.estimate"}
+COMMANDS = {
+    "ask": "bot.cli.ask",
+    "chat": "bot.cli.chat",
+    "estimate": "bot.cli.estimate",
+    "discord": "bot.cli.discord",
+}
 
 ANSWERED, OUR_FAULT, WRONG_INPUT = 0, 1, 2
 

@@ -4,7 +4,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
-QUESTIONS, SECONDS = 8, 30.0
+QUESTIONS, SECONDS = 12, 30.0
 MOST_PEOPLE = 10_000
 
 

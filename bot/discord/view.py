@@ -12,8 +12,8 @@ ROW = 5
 SPECIAL = {"apply": discord.ButtonStyle.success, "reading": discord.ButtonStyle.primary}
 
 
-def view_of(card: Card, name: str, asker: int, with_picture: bool) -> ui.LayoutView:
-    """The card whose buttons lead to what is kept under ``name``, made for the user ``asker``."""
+def view_of(card: Card, name: str, first: int, asker: int, with_picture: bool) -> ui.LayoutView:
+    """The card made for the user ``asker``; its buttons, counted from ``first``, lead to what is kept as ``name``."""
     container: ui.Container[ui.LayoutView] = ui.Container(accent_colour=card.colour)
     container.add_item(ui.TextDisplay(card.head))
     if card.picture and with_picture:
@@ -21,7 +21,7 @@ def view_of(card: Card, name: str, asker: int, with_picture: bool) -> ui.LayoutV
         container.add_item(ui.MediaGallery(shown))
     for part in card.below:
         container.add_item(ui.TextDisplay(part))
-    buttons = [_button(action, name, number, asker) for number, action in enumerate(card.actions)]
+    buttons = [_button(action, name, number, asker) for number, action in enumerate(card.actions, first)]
     for start in range(0, len(buttons), ROW):
         container.add_item(ui.ActionRow(*buttons[start : start + ROW]))
     return ui.LayoutView(timeout=None).add_item(container)
@@ -32,11 +32,6 @@ def file_of(picture: Picture, png: bytes) -> discord.File:
     return discord.File(io.BytesIO(png), picture.name, description=picture.alt)
 
 
-def plain(sentence: str) -> ui.LayoutView:
-    """A sentence alone."""
-    return ui.LayoutView(timeout=None).add_item(ui.TextDisplay(sentence))
-
-
 def _button(action: Action, name: str, number: int, asker: int) -> CardButton:
     style = SPECIAL.get(action.kind, discord.ButtonStyle.secondary)
-    return CardButton(name, number, asker, discord.ui.Button(label=action.label, style=style))
+    return CardButton(name, number, asker, action.kind, ui.Button(label=action.label, style=style))

@@ -27,8 +27,10 @@ LAYOUTS = ("ddp", "zero1", "zero2", "zero3", "zero3 offload", "fsdp", "tp 2", "t
 
 
 def typed_question(given: Mapping[str, Any]) -> Question:
-    """The question of options ``model``, ``method``, ``gpu``, ``parallelism`` and those of ``PLAIN``; none is needed
-    but the model. What cannot be read is a doubt."""
+    """The question of options ``model``, ``method``, ``gpu``, ``framework``, ``parallelism`` and those of ``PLAIN``.
+
+    None is needed but the model. What cannot be read is a doubt.
+    """
     fields, doubts = _fields(given)
     run = settled(fields, False)
     runs, missing = with_open_readings([run])
@@ -79,7 +81,7 @@ def _cards(text: str) -> Fields:
     if card_named(text):
         return {"gpu": full_card_name(text)}
     runs = spoken_runs(read_sheet(f"gpu:{text}"))
-    read = {name: runs[0][name] for name in ("gpu", "memory_gb", "gpu_count", "nodes") if name in runs[0]}
+    read: Fields = {name: runs[0][name] for name in ("gpu", "memory_gb", "gpu_count", "nodes") if name in runs[0]}
     return read if len(runs) == 1 and "gpu" in read else {"gpu": text}
 
 

@@ -1,0 +1,37 @@
+"""``vram-bot discord``: the bot on Discord."""
+
+import asyncio
+import logging
+
+import click
+
+from bot.cli import ANSWERED, OUR_FAULT, WrongInput
+from bot.language import of_locale
+from bot.settings import BadSettings, settings_from_environment
+from bot.texts import say
+
+
+@click.command("discord", short_help="Run the bot on Discord.")
+@click.option("--verbose", is_flag=True, help="Log what the Discord library does, too.")
+def command(verbose: bool) -> int:
+    """Run the bot until SIGTERM or Ctrl-C; DISCORD_TOKEN holds the application's token."""
+    lang = of_locale()
+    try:
+        settings = settings_from_environment(lang)
+    except BadSettings as error:
+        raise WrongInput(str(error)) from None
+    token = settings.discord_token.get_secret_value().strip() if settings.discord_token else ""
+    if not token:
+        raise WrongInput(say(lang, "setting.no_token"))
+    from bot.discord.process import Unreachable, WrongToken, serve
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    logging.getLogger("discord").setLevel(logging.DEBUG if verbose else logging.INFO)
+    try:
+        asyncio.run(serve(settings, token))
+    except WrongToken:
+        raise WrongInput(say(lang, "setting.wrong_token")) from None
+    except Unreachable as error:
+        click.echo(say(lang, "setting.unreachable", detail=error), err=True)
+        return OUR_FAULT
+    return ANSWERED
