@@ -1,6 +1,7 @@
 """The slash commands: each option in its own typed box, every text in English and Chinese."""
 
 import typing
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from discord import app_commands
 from discord.app_commands import Choice, Range
 
 from bot import service
+from bot.answer import Answer
 from bot.discord import suggest
 from bot.discord.acknowledge import acknowledged, send_privately
 from bot.discord.places import asker_of
@@ -77,14 +79,15 @@ async def vram(
     """Estimate the run that the options describe."""
     given = {name: value for name, value in interaction.namespace if name != "private"}
     lang = language_of_locale(interaction.locale)
-    if await acknowledged(interaction, private):
-        send = partial(interaction.followup.send, ephemeral=private)
-        work = partial(_answered, given, lang)
-        await reply(interaction.client.desk, asker_of(interaction), work, send)
+    await _answer(interaction, private, lambda: service.answered(typed_question(given), lang))
 
 
-def _answered(given: dict[str, Any], lang: str) -> Any:
-    return service.answered(typed_question(given), lang)
+async def _answer(interaction: "Asked", private: bool, work: Callable[[], Answer]) -> None:
+    """Acknowledge, then answer; a stop of the bot waits for it."""
+    async with interaction.client.working():
+        if await acknowledged(interaction, private):
+            send = partial(interaction.followup.send, ephemeral=private)
+            await reply(interaction.client.desk, asker_of(interaction), work, send)
 
 
 @vram.autocomplete("model")
@@ -108,10 +111,7 @@ async def _layouts(interaction: "Asked", typed: str) -> list[Choice[str]]:
 async def help_(interaction: "Asked") -> None:
     """Show what can be asked, to the one who asks."""
     lang = language_of_locale(interaction.locale)
-    if await acknowledged(interaction, private=True):
-        send = partial(interaction.followup.send, ephemeral=True)
-        work = partial(service.ask, HELP[lang], lang=lang)
-        await reply(interaction.client.desk, asker_of(interaction), work, send)
+    await _answer(interaction, True, partial(service.ask, HELP[lang], lang=lang))
 
 
 @app_commands.command(name=text("command.forget"), description=text("command.forget_does"))
@@ -120,7 +120,9 @@ async def help_(interaction: "Asked") -> None:
 async def forget(interaction: "Asked") -> None:
     """Delete everything that is kept of the one who asks."""
     lang = language_of_locale(interaction.locale)
-    if await acknowledged(interaction, private=True):
+    async with interaction.client.working():
+        if not await acknowledged(interaction, private=True):
+            return
         count = await interaction.client.desk.stored(Store.forget, interaction.user.id)
         await send_privately(interaction, say(lang, "discord.forgotten", count=count))
 

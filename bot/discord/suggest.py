@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from bot.intake.names import model_named
-from estimator.catalogue import aliases, find_gpu, rows
+from estimator.catalogue import aliases, find_gpu, find_model, rows
 from estimator.catalogue.cards import Card, cards
 from estimator.catalogue.names import normalised, squeezed
 from estimator.errors import EstimatorError
@@ -15,6 +15,8 @@ MOST = 25
 LONGEST = 100
 NEAR = 80
 """Similarity (0 to 100) from which a name is offered for a text that no name contains."""
+INCOMPLETE = "D"
+"""Confidence of a model some of whose facts are unknown."""
 COMMON_SIZES = ("8GB", "12GB", "16GB", "24GB", "32GB", "48GB", "80GB", "96GB", "141GB")
 COMMON_MODELS = ("0.5b", "1.5b", "3b", "4b", "7b", "8b", "14b", "20b", "30b", "32b", "70b", "72b", "235b", "671b")
 
@@ -74,9 +76,20 @@ def _similar(whole: str, known: Iterable[Suggestion]) -> list[Suggestion]:
 
 @cache
 def _models() -> tuple[Suggestion, ...]:
-    """Every model, the newest first."""
-    newest = sorted(rows.model_ids(), key=lambda one: rows.model_row(one).release, reverse=True)
-    return tuple(map(_model, newest))
+    """Every model whose layers are known, the newest first."""
+    complete = (row for row in map(rows.model_row, rows.model_ids()) if _is_complete(row))
+    return tuple(_model(row.id) for row in sorted(complete, key=lambda row: row.release, reverse=True))
+
+
+def _is_complete(row: rows.ModelRow) -> bool:
+    """Whether the sizes of its layers are known; only the rows marked as incomplete are tried."""
+    if row.confidence != INCOMPLETE:
+        return True
+    try:
+        find_model(row.id)
+    except EstimatorError:
+        return False
+    return True
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.intake.doubts import Doubt
 from bot.intake.lexicon import lexicon
-from bot.intake.names import card_named, full_card_name
+from bot.intake.names import card_name
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.understand import Question, read_sheet
 
@@ -77,9 +77,9 @@ def _model(text: str) -> str | Fields:
 
 
 def _cards(text: str) -> Fields:
-    """An exact name as it is; else the count, memory and name that its words give, such as ``2x4090``."""
-    if card_named(text):
-        return {"gpu": full_card_name(text)}
+    """The catalogue's own name as it is; else the count, memory and name that its words give, such as ``2x4090``."""
+    if card_name(text) == text:
+        return {"gpu": text}
     runs = spoken_runs(read_sheet(f"gpu:{text}"))
     read: Fields = {name: runs[0][name] for name in ("gpu", "memory_gb", "gpu_count", "nodes") if name in runs[0]}
     return read if len(runs) == 1 and "gpu" in read else {"gpu": text}

@@ -3,6 +3,10 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
+from bot import service
+from estimator.schema import Estimate, Run, Step
 from tests.bot.discord.conftest import made_bot
 from tests.bot.discord.messages import custom_ids, text
 
@@ -12,30 +16,56 @@ async def asked(lab: SimpleNamespace, gpu: str = "RTX 3090") -> object:
     return done.response
 
 
-async def test_the_math_and_the_flags_are_shown_privately(lab: SimpleNamespace) -> None:
+STEP = Step(
+    id="qlora",
+    title="QLoRA",
+    title_zh="QLoRA",
+    change={"method": "qlora", "weight_format": "nf4"},
+    allocated_peak=6_000_000_000,
+    saves=10_000_000_000,
+    speed_cost="small",
+    quality_cost="small",
+    money_cost="none",
+    verdict="fits",
+    commands=["--load_in_4bit"],
+)
+
+
+@pytest.fixture
+def with_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every estimate proposes a step, whatever the estimator would propose."""
+    made = service.estimate
+
+    def proposed(run: Run, others: bool = False) -> Estimate:
+        return made(run, others).model_copy(update={"downgrades": [STEP]})
+
+    monkeypatch.setattr(service, "estimate", proposed)
+
+
+async def test_the_math_is_shown_privately(lab: SimpleNamespace) -> None:
     card = await asked(lab)
     math = await lab.ann.click(card, custom_id=custom_ids(card, "math")[0])
-    flags = await lab.ann.click(card, custom_id=custom_ids(card, "flags")[0])
     assert math.ephemeral and "8,030,261,248" in text(math.response)
-    assert flags.ephemeral and text(flags.response)
+
+
+async def test_flags_to_copy_are_shown_privately(with_a_step: None, lab: SimpleNamespace) -> None:
+    card = await asked(lab)
+    flags = await lab.ann.click(card, custom_id=custom_ids(card, "flags")[0])
+    assert flags.ephemeral and "--load_in_4bit" in text(flags.response)
 
 
 async def test_what_if_makes_a_new_card_that_differs(lab: SimpleNamespace) -> None:
     card = await asked(lab)
-    loss, checkpointing = custom_ids(card, "what_if")
-    other = await lab.ann.click(card, custom_id=loss)
+    other = await lab.ann.click(card, custom_id=custom_ids(card, "what_if")[0])
     assert not other.ephemeral and "17.2 GiB" in text(other.response)
     third = await lab.ann.click(other.response, custom_id=custom_ids(other.response, "what_if")[-1])
     assert text(third.response) not in (text(card), text(other.response))
 
 
-async def test_a_step_that_is_applied_keeps_its_promise(lab: SimpleNamespace) -> None:
-    done = await lab.ann.slash(lab.channel, "vram", model="7b", method="full", gpu="24GB")
-    steps = custom_ids(done.response, "apply")
-    if not steps:
-        return  # no move of the estimator's applies
-    after = await lab.ann.click(done.response, custom_id=steps[0])
-    assert text(after.response) != text(done.response) and "GiB" in text(after.response)
+async def test_a_step_that_is_applied_makes_a_new_card(with_a_step: None, lab: SimpleNamespace) -> None:
+    card = await asked(lab)
+    after = await lab.ann.click(card, custom_id=custom_ids(card, "apply")[0])
+    assert not after.ephemeral and "Meta-Llama-3-8B · QLoRA" in text(after.response)
 
 
 async def test_what_others_press_only_they_see(lab: SimpleNamespace) -> None:
@@ -70,8 +100,6 @@ async def test_what_was_forgotten_is_gone(lab: SimpleNamespace) -> None:
 
 async def test_a_button_of_another_time_is_told_kindly(lab: SimpleNamespace, tmp_path: Path) -> None:
     card = await asked(lab)
-    for path in tmp_path.glob("bot.db*"):
-        assert path.exists()
     await lab.env.restart_bot(made_bot(tmp_path / "new"))
     pressed = await lab.wei.click(card, custom_id=custom_ids(card, "math")[0])
     assert pressed.ephemeral and "重新提问" in text(pressed.response)

@@ -7,7 +7,6 @@ import pytest
 
 from tests.bot.discord.messages import custom_ids, labels, text
 
-
 SENTENCE, DEFERRED = 4, 5
 """Kinds of a first answer to an interaction."""
 
@@ -101,7 +100,7 @@ async def test_autocompletion_narrows_and_never_exceeds_25(lab: SimpleNamespace)
     assert 0 < len(choices) <= 25 and all("7b" in one["name"].lower() for one in choices)
     every = await lab.ann.autocomplete(lab.channel, "vram", "gpu", "")
     assert len(every) == 25
-    assert [one["value"] for one in await lab.ann.autocomplete(lab.channel, "vram", "gpu", "4090")][0] == "RTX 4090"
+    assert (await lab.ann.autocomplete(lab.channel, "vram", "gpu", "4090"))[0]["value"] == "RTX 4090"
     assert await lab.ann.autocomplete(lab.channel, "vram", "parallelism", "zero") != []
     assert await lab.ann.autocomplete(lab.channel, "vram", "model", "☃" * 60) == []
 
