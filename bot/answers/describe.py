@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 
 from bot.answer import Answer
@@ -26,6 +27,9 @@ OURS = ("micro_batch", "seq_len", "context_len", "new_tokens", "concurrency", "a
 
 WEIGHTY = ("framework", "engine", "precision", "loss", "gradient_checkpointing", "optimizer", "weight_format")
 """Further assumptions that are told in a short answer; --explain tells all."""
+
+TOLD_APART = ("model", "way", "cards", "shape")
+"""What several runs may differ in."""
 
 
 class Describer:
@@ -199,22 +203,17 @@ class Describer:
 
     def label(self, index: int) -> str:
         """What tells this run from the others."""
-        differing = [
-            name
-            for name in ("model", "way", "cards", "shape")
-            if len({getattr(self, name)(i) for i in self._all()}) > 1
-        ]
-        parts = [getattr(self, name)(index) for name in differing or ["way"]]
+        parts = [getattr(self, name)(index) for name in self._differing or ["way"]]
         return " · ".join(part for part in parts if part)
 
     def common(self) -> str:
         """What all runs share."""
-        shared = [
-            name
-            for name in ("model", "way", "cards", "shape")
-            if len({getattr(self, name)(i) for i in self._all()}) == 1
-        ]
-        return " · ".join(part for part in (getattr(self, name)(0) for name in shared) if part)
+        shared = [getattr(self, name)(0) for name in TOLD_APART if name not in self._differing]
+        return " · ".join(part for part in shared if part)
+
+    @cached_property
+    def _differing(self) -> list[str]:
+        return [name for name in TOLD_APART if len({getattr(self, name)(index) for index in self._all()}) > 1]
 
     def shape(self, index: int) -> str:
         """Batch and length as given."""

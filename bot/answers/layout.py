@@ -21,6 +21,8 @@ def padded(text: str, columns: int, right: bool = False) -> str:
 
 def table(rows: list[list[str]], indent: str = "  ", numeric: tuple[int, ...] = (1,)) -> str:
     """Rows in columns; those listed as ``numeric`` end flush, and the last one wraps below itself."""
+    if not rows:
+        return ""
     columns = [max(width(row[index]) for row in rows) for index in range(len(rows[0]))]
     start = len(indent) + sum(columns[:-1]) + 2 * (len(columns) - 1)
     lines = []

@@ -106,6 +106,7 @@ def full_card_name(text: str) -> str:
     return f"{text} {match.nominal_gb:g}GB" if alone and match.kind == "datacenter" else text
 
 
+@lru_cache(maxsize=512)
 def card_name(text: str) -> str:
     """The catalogue's name of a card; the text itself when it is none."""
     try:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from bot.answers.card.shape import LONGEST_LABEL, MOST_ACTIONS, Action
+from bot.answers.card.steps import title_of
 from bot.answers.card.table import clipped
 from bot.answers.card.voice import Voice
 from bot.texts import texts
@@ -53,11 +54,9 @@ def _plan(voice: Voice, found: Estimate) -> list[Action]:
 
 
 def _steps(voice: Voice, found: Estimate) -> list[Action]:
-    titles = [step.title_zh if voice.lang == "zh" and step.title_zh else step.title for step in found.downgrades]
     return [
-        labelled("apply", voice.say("button_step", number=number, title=voice.line(title)), step.id, step.change)
-        for number, (step, title) in enumerate(zip(found.downgrades, titles, strict=True), start=1)
-        if number <= MOST_STEPS
+        labelled("apply", voice.say("button_step", number=number, title=title_of(voice, step)), step.id, step.change)
+        for number, step in enumerate(found.downgrades[:MOST_STEPS], start=1)
     ]
 
 

@@ -20,7 +20,7 @@ PIXELS = 960
 """Width of a picture; Discord shows it some 550 wide on a desk and 340 in a hand."""
 NO_LETTER = "\ufdd0"
 """Unicode promises that this is never a character, so every font draws its box for it."""
-PROBES = {"en": "Ag0%", "zh": "显载权评"}
+PROBES = {"en": "Ag0%·", "zh": "显载权评"}
 """Letters whose presence stands for the rest; these Chinese ones are in no Japanese or Korean font."""
 
 

@@ -12,6 +12,7 @@ from estimator.schema import Block, PerGpu
 
 MOST_ROWS = 9
 """Items in the table; the smaller ones share a row."""
+NOTHING = "0.00"
 SMALLEST_SHARE = 0.002
 """Parts below this share of the peak are told together."""
 
@@ -56,7 +57,7 @@ def table_rows(voice: Voice, found: PerGpu) -> list[tuple[str, str]]:
     if small:
         rest = found.allocated_peak - sum(block.bytes for block in shown)
         rows.append((gib(rest), voice.say("smaller", count=len(small))))
-    return rows
+    return [row for row in rows if row[0] != NOTHING]
 
 
 def large_and_small(found: PerGpu) -> tuple[list[Block], list[Block]]:

@@ -11,7 +11,7 @@ from bot.answers.quote import quoted
 
 HEADLINE_ROOM = 300
 MOST_PAGES = 5
-LONGEST_COMMAND = 400
+LONGEST_COMMAND, IN_A_BLOCK = 320, 10
 
 
 def math_cards(answer: Answer, index: int = 0) -> list[Card]:
@@ -28,11 +28,11 @@ def flags_cards(answer: Answer, index: int = 0) -> list[Card]:
     voice = Voice(alone(answer, index))
     found = voice.answer.estimates[0]
     plan = found.plan.commands if found.plan else []
-    parts = [[voice.say("flags_plan"), commands(plan)]] if plan else []
-    parts += [[f"**{title_of(voice, one)}**", commands(one.commands)] for one in found.downgrades if one.commands]
-    if not parts:
+    titled = [(voice.say("flags_plan"), plan)] if plan else []
+    titled += [(f"**{title_of(voice, one)}**", one.commands) for one in found.downgrades if one.commands]
+    if not titled:
         return [Card("flags", voice.title(), lead=voice.say("no_flags"))]
-    return paged(voice, "flags", [["\n".join(part)] for part in parts])
+    return paged(voice, "flags", [[f"{title}\n{block}"] for title, lines in titled for block in commands(lines)])
 
 
 def alone(answer: Answer, index: int) -> Answer:
@@ -42,10 +42,11 @@ def alone(answer: Answer, index: int) -> Answer:
     return answer.model_copy(update=update)
 
 
-def commands(lines: list[str]) -> str:
-    """Flags as they are typed, in a code block; backticks cannot end it."""
-    clean = (line.replace("`", "'")[:LONGEST_COMMAND] for line in lines)
-    return "\n".join(["```sh", *clean, "```"])
+def commands(lines: list[str]) -> list[str]:
+    """Flags as they are typed, in code blocks of ten lines; backticks cannot end them."""
+    clean = ["".join(filter(str.isprintable, line.replace("`", "'")))[:LONGEST_COMMAND] for line in lines]
+    parts = (clean[start : start + IN_A_BLOCK] for start in range(0, len(clean), IN_A_BLOCK))
+    return ["\n".join(["```sh", *part, "```"]) for part in parts]
 
 
 def paged(voice: Voice, kind: Kind, paragraphs: list[list[str]]) -> list[Card]:

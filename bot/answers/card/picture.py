@@ -1,7 +1,7 @@
 """The picture of a card: what lives at the peak as stacked bars against the card's usable memory."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -56,13 +56,13 @@ class Bar:
 
 def picture_of(voice: Voice) -> Picture | None:
     """The picture of an answer's runs; None where no run has an estimate or this machine has no font at all."""
-    drawable = [index for index, found in enumerate(voice.answer.estimates) if found.per_gpu][:MOST_BARS]
+    shown = [index for index, found in enumerate(voice.answer.estimates) if found.per_gpu][:MOST_BARS]
     lang = label_language(voice.lang)
-    if not drawable or lang is None:
+    if not shown or lang is None:
         return None
     own = voice if lang == voice.lang else Voice(voice.answer, lang)
-    draw = (lambda: one_svg(own)) if len(voice.answer.estimates) == 1 else (lambda: several_svg(own, drawable))
-    return Picture(alt=alt_text(voice, drawable), draw=draw)
+    draw = partial(one_svg, own) if len(voice.answer.estimates) == 1 else partial(several_svg, own, shown)
+    return Picture(alt=alt_text(voice, shown), draw=draw)
 
 
 def label_language(lang: str) -> str | None:
@@ -85,7 +85,7 @@ def several_svg(voice: Voice, shown: list[int]) -> str:
 def axis(estimates: list[Estimate]) -> float:
     """Bytes at the right edge."""
     sizes = [max(per_gpu(one).device_peak.high, one.fit.usable or 0) for one in estimates]
-    return max(*sizes, 1) * ROOM if len(sizes) > 1 else max(sizes[0], 1) * ROOM
+    return max(1, *sizes) * ROOM
 
 
 def bar(voice: Voice, index: int, end: float) -> Bar:
@@ -107,13 +107,9 @@ def bar(voice: Voice, index: int, end: float) -> Bar:
 
 
 def drawable(voice: Voice, text: str) -> str:
-    """A label without the letters that the fonts might lack."""
-    kept = [one for one in text if " " <= one <= "~" or one == "·" or (voice.lang == "zh" and _is_chinese(one))]
-    return clipped("".join(kept), 44)
-
-
-def _is_chinese(letter: str) -> bool:
-    return "\u4e00" <= letter <= "\u9fa5" or letter in "，。：；（）“”"
+    """A label without the letters that a font might lack: every Chinese font has those of GB 2312."""
+    coding = "gb2312" if voice.lang == "zh" else "ascii"
+    return clipped("".join(one for one in text if one == "·" or one.encode(coding, "ignore")), 44)
 
 
 def _segments(voice: Voice, memory: PerGpu, scale: float) -> tuple[Segment, ...]:

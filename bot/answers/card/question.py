@@ -32,7 +32,8 @@ def _candidates(voice: Voice) -> tuple[Action, ...]:
     """A button for each value that may have been meant; sizes where no model is named."""
     answer = voice.answer
     if answer.choices:
-        return tuple(what_if(str(one.value), one.field, one.value) for one in answer.choices[:MOST_CANDIDATES])
+        found = {(one.field, str(one.value)): what_if(str(one.value), one.field, one.value) for one in answer.choices}
+        return tuple(found.values())[:MOST_CANDIDATES]
     if "model" in answer.missing and not any(run.get("model") for run in answer.runs) and not answer.invalid:
         return tuple(what_if(size.upper(), "model", size) for size in SIZES)
     return ()

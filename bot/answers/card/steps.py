@@ -29,7 +29,9 @@ def step_line(voice: Voice, step: Step) -> str:
     words = [voice.say("saves", saved=coarse(step.saves), peak=coarse(step.allocated_peak))]
     words += [voice.name("verdict", step.verdict)] if step.verdict else []
     words += costs(voice, step)
-    return f"**{title_of(voice, step)}**{voice.name('sign', 'colon')}{voice.name('sign', 'comma').join(words)}"
+    told = f"**{title_of(voice, step)}**{voice.name('sign', 'colon')}{voice.name('sign', 'comma').join(words)}"
+    note = voice.line(step.note_zh if voice.lang == "zh" and step.note_zh else step.note)
+    return voice.joined([told, note] if note else [told])
 
 
 def costs(voice: Voice, step: Step) -> list[str]:

@@ -49,7 +49,8 @@ class Voice:
     def label(self, index: int) -> str:
         """What tells a run from the others, without what its model stands for."""
         model = self.describer.model(index)
-        return self.describer.label(index).replace(model, _BRACKETS.sub("", model))
+        label = self.describer.label(index).replace(model, _BRACKETS.sub("", model))
+        return label or f"{index + 1}."
 
     def line(self, text: str, longest: int = LONGEST_NOTE) -> str:
         """A sentence of the estimator on one line, with whatever a user may have put into it made harmless."""
