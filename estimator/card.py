@@ -1,10 +1,9 @@
 """What a card adds around the live tensors: workspaces, allocator segments, context; and whether a run fits."""
 
-import tomllib
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
+from estimator.datafiles import read_toml
 from estimator.schema import Fit, Interval, Range
 
 GIB = 1 << 30
@@ -13,7 +12,7 @@ GIB = 1 << 30
 @lru_cache(maxsize=1)
 def constants() -> dict[str, Any]:
     """Measured constants with their sources (data/card.toml)."""
-    return tomllib.loads(files("estimator").joinpath("data/card.toml").read_text(encoding="utf-8"))
+    return read_toml("card.toml")
 
 
 def workspace_bytes(compute_capability: str | None, training: bool) -> int:

@@ -1,10 +1,9 @@
 """Fills what a run leaves out from the named framework's defaults, and says where each value is from."""
 
-import tomllib
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
+from estimator.datafiles import read_toml
 from estimator.schema import Adapter, Assumption, Preference, ReinforcementLearning, Run, Strict
 
 
@@ -42,7 +41,7 @@ class Facts(NamedTuple):
 @lru_cache(maxsize=1)
 def rules() -> dict[str, list[Rule]]:
     """All rules by field, in the order of the file."""
-    table = tomllib.loads(files("estimator").joinpath("data/defaults.toml").read_text(encoding="utf-8"))
+    table = read_toml("defaults.toml")
     by_field: dict[str, list[Rule]] = {}
     for row in table["rule"]:
         by_field.setdefault(row["field"], []).append(_rule(row, table["of"]))

@@ -63,7 +63,7 @@ Item = Literal[
 class Strict(BaseModel):
     """A model that names every field it does not know."""
 
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
 
 class Adapter(Strict):

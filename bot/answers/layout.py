@@ -10,6 +10,8 @@ _NEVER_FIRST = frozenset("，。；：、）”！？")
 
 def width(text: str) -> int:
     """Columns that a text takes in a terminal; a Chinese character takes two."""
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 

@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 
 from bot.intake.tokens import Token, tokenize
 
@@ -86,4 +86,4 @@ def _end_of(pieces: tuple[str, ...], tokens: list[Token], start: int) -> int:
 @cache
 def lexicon() -> Lexicon:
     """The lexicon that ships with the bot, read once."""
-    return Lexicon(tomllib.loads(files("bot.intake").joinpath("lexicon.toml").read_text("utf-8")))
+    return Lexicon(tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")))

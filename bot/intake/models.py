@@ -148,8 +148,9 @@ def _read_size(sheet: Sheet, start: int) -> None:
 
 def _is_card(sheet: Sheet, start: int, end: int) -> bool:
     """Whether a card goes by this number and letter, and no model: the 910B is an Ascend."""
-    names = [sheet.words(start, last) for last in (end, end + 1) if last <= len(sheet.tokens)]
-    return any(card_named(name) for name in names) and model_named(names[0]) is None
+    if model_named(sheet.words(start, end)) is not None:
+        return False
+    return any(card_named(sheet.words(start, last)) for last in (end, end + 1) if last <= len(sheet.tokens))
 
 
 def _behind_a_word(sheet: Sheet, start: int) -> bool:

@@ -75,8 +75,9 @@ def _sizes_by_core() -> dict[str, tuple[bool, frozenset[int]]]:
     found: dict[str, tuple[bool, frozenset[int]]] = {}
     for card in cards():
         for name in (card.name, *card.aliases):
-            known = found.get(core(name), (False, frozenset()))
-            found[core(name)] = (known[0] or card.kind == "consumer", known[1] | frozenset(card.nominal))
+            key = core(name)
+            known = found.get(key, (False, frozenset()))
+            found[key] = (known[0] or card.kind == "consumer", known[1] | frozenset(card.nominal))
     found.pop("", None)
     return found
 

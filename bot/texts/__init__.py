@@ -2,14 +2,14 @@
 
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
 @cache
 def texts(lang: str) -> dict[str, Any]:
     """All texts of a language, by section and key."""
-    return tomllib.loads(files("bot.texts").joinpath(f"{lang}.toml").read_text("utf-8"))
+    return tomllib.loads(Path(__file__).with_name(f"{lang}.toml").read_text("utf-8"))
 
 
 def say(lang: str, key: str, **values: Any) -> str:

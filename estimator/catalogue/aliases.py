@@ -40,24 +40,34 @@ def _readings() -> dict[str, Known]:
 
 
 @cache
-def _plain() -> dict[str, Known]:
-    found: dict[str, Known] = {}
-    for line in read_text("aliases.tsv").splitlines()[1:]:
-        model_id, kind, names = line.split("\t")
-        known = Known(model_id, kind)
-        found.update(dict.fromkeys(names.split("|"), known))
-    return found
-
-
-def exact(key: str) -> Known | None:
-    """What a normalised key means, None when it is not in the tables."""
-    return _readings().get(key) or _plain().get(key)
+def _plain() -> list[str]:
+    """Lines of the table of plain names: hub id, kind and names between bars."""
+    return read_text("aliases.tsv").replace("\t", "\t|").replace("\n", "|\n").splitlines()[1:]
 
 
 @cache
 def _squeezed() -> dict[str, Known]:
-    found = {squeezed(key): known for key, known in _plain().items()}
+    """Every key without separators, which are taken out of the whole table at once."""
+    found: dict[str, Known] = {}
+    for line, bare in zip(_plain(), "\n".join(_plain()).translate(INSIDE_NAMES).split("\n"), strict=True):
+        model_id, kind, _names = line.split("\t|")
+        found.update(dict.fromkeys(bare.split("\t|")[2][:-1].split("|"), Known(model_id, kind)))
     return found | {squeezed(key): known for key, known in _readings().items()}
+
+
+INSIDE_NAMES = str.maketrans("", "", " -_:/")
+"""What ``squeezed`` drops of a name of the tables."""
+
+
+def exact(key: str) -> Known | None:
+    """What a normalised key means, None when it is not in the tables."""
+    if (known := _readings().get(key)) is not None or squeezed(key) not in _squeezed():
+        return known
+    line = next((line for line in _plain() if f"|{key}|" in line), None)
+    if line is None:
+        return None
+    model_id, kind, _names = line.split("\t|")
+    return Known(model_id, kind)
 
 
 def squeezed_key(key: str) -> Known | None:
@@ -65,10 +75,14 @@ def squeezed_key(key: str) -> Known | None:
     return _squeezed().get(key)
 
 
-@cache
 def all_squeezed() -> tuple[str, ...]:
     """Every key without separators."""
     return tuple(_squeezed())
+
+
+def names() -> tuple[str, ...]:
+    """Every name that means one model."""
+    return tuple(name for line in _plain() for name in line.split("\t|")[2][:-1].split("|"))
 
 
 def kin(model_id: str) -> set[str]:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_TEXT = 120
 NUMERALS = {"一": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "八": 8, "十": 10, "单": 1}
@@ -72,6 +73,7 @@ def asked(text: str) -> Asked:
     )
 
 
+@lru_cache(maxsize=4096)  # the tables of cards are read more than once
 def core(name: str) -> str:
     """A card's model in one word: ``RTX 4060 Ti Laptop GPU`` gives ``4060ti``."""
     bare = FORM.sub(" ", NOISE.sub(" ", LAPTOP.sub(" ", MEMORY.sub(" ", name.lower()))))

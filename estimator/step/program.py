@@ -123,8 +123,7 @@ def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
     raise KeyError(kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """How many storages of which kinds: alive at a level, or left by a segment. ``rows`` are bytes per row count.
 
     ``whole`` are those of the storages whose rows fill whole blocks, so that their sum is exact for any number of
@@ -145,16 +144,14 @@ class Counts:
         return whole + partial
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """What one segment leaves (``net``) and its highest levels, relative to its start."""
 
     net: Counts
     levels: tuple[Counts, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of the timeline, ``repeat`` times over."""
 
     phase: str
@@ -237,8 +234,7 @@ def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], 
     tops[level] = dict(counts)
 
 
-@dataclass(slots=True)
-class Moment:
+class Moment(NamedTuple):
     """Where a peak lies: segment, how many whole repeats of it came before, and the level within."""
 
     live: int
@@ -247,8 +243,7 @@ class Moment:
     level: Counts
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(NamedTuple):
     """An evaluated program: its row counts, the peak of each phase and what is left at the end."""
 
     counts: dict[Rows, int]

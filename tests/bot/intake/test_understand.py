@@ -1,6 +1,6 @@
 """From whole messages to runs."""
 
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -217,6 +217,6 @@ def test_fields_of_each_run(text: str, name: str, values: list[Any]) -> None:
 )
 def test_a_flood_is_read_in_no_time(text: str) -> None:
     understand(text)
-    start = perf_counter()
+    start = process_time()
     assert understand(text).reply
-    assert perf_counter() - start < 0.15
+    assert process_time() - start < 0.15
