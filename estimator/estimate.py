@@ -7,6 +7,8 @@ from estimator.alternatives import alternatives
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
 from estimator.defaults import Facts, filled
+from estimator.downgrades.around import Around, Outcome
+from estimator.downgrades.lowered import lowered
 from estimator.errors import EstimatorError
 from estimator.evaluation import evaluation_note
 from estimator.host import host_of
@@ -41,9 +43,7 @@ def estimate(run: Run, others: bool = False) -> Estimate:
     usable = usable_bytes(run, gpu) if gpu is not None else None
     complete, assumptions = completed(with_format(run, model), model, gpu)
     check_scope(complete, model)
-    setting = setting_of(complete, model.architecture)
-    total = gpu.usable_low if gpu is not None else None
-    setting = setting._replace(online=online_of(complete, setting.arch, total))
+    setting = definite(complete, model, gpu)
     peak = peak_of(setting)
     sizes = sizes_of(setting, peak, gpu)
     per_gpu = per_card(setting, peak, sizes)
@@ -61,7 +61,43 @@ def estimate(run: Run, others: bool = False) -> Estimate:
             largest_that_fit(setting, most_live(setting, sizes, usable), peak.live), complete, setting.arch
         )
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
+        if result.fit.verdict != "fits":
+            found = Outcome(sizes.allocated, per_gpu.device_peak, result.fit.verdict, tuple(peak.phases.values()))
+            result.downgrades, result.plan = lowered(run, complete, found, _around(model, gpu))
     return result
+
+
+def definite(complete: Run, model: ModelMatch, gpu: GpuMatch | None) -> Setting:
+    """The setting of a filled run on its card."""
+    setting = setting_of(complete, model.architecture)
+    total = gpu.usable_low if gpu is not None else None
+    return setting._replace(online=online_of(complete, setting.arch, total))
+
+
+def _around(model: ModelMatch, gpu: GpuMatch) -> Around:
+    return Around(
+        arch=model.architecture,
+        gpu=gpu,
+        refill=lambda run: completed(with_format(run, model), model, card_of(run))[0],
+        measure=lambda run: outcome_of(run, model),
+    )
+
+
+def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
+    """What a filled run comes to on its card; None where it is refused or the host's memory is too small for it."""
+    try:
+        check_scope(run, model)
+        gpu = card_of(run)
+        setting = definite(run, model, gpu)
+    except EstimatorError:
+        return None
+    peak = peak_of(setting)
+    if run.host_ram_gib is not None and host_of(run, setting, peak).ram > run.host_ram_gib * GIB:
+        return None
+    sizes = sizes_of(setting, peak, gpu)
+    shown = card.device(card.reserved(sizes, spread_around(setting)))
+    verdict = card.fit(shown, usable_bytes(run, gpu)).verdict if gpu is not None else None
+    return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()))
 
 
 def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, list[Assumption]]:

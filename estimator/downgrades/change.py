@@ -9,6 +9,8 @@ from estimator.schema import Run
 
 WHOLE = frozenset({"model", "seq_len"})
 """Fields that are replaced rather than merged, though they may hold objects."""
+STATED = frozenset({"parallel"})
+"""Groups whose fields only make sense together."""
 
 
 def applied(run: Run, change: Mapping[str, Any]) -> Run:
@@ -16,7 +18,7 @@ def applied(run: Run, change: Mapping[str, Any]) -> Run:
 
     Raises pydantic's ``ValidationError`` for a field or a value that no run has.
     """
-    return Run.model_validate(_merged(run.model_dump(exclude_none=True), change))
+    return Run.model_validate(_merged(run.model_dump(exclude_none=True, exclude_unset=True), change))
 
 
 def _merged(fields: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def difference(before: Run, after: Run) -> dict[str, Any]:
 def _inner(name: str, before: Any, after: Any) -> Any:
     if not isinstance(after, BaseModel):
         return after
-    fields = after.model_dump()
     if name in WHOLE or not isinstance(before, BaseModel):
-        return {key: value for key, value in fields.items() if value is not None}
-    return {key: value for key, value in fields.items() if value != getattr(before, key)}
+        return after.model_dump(exclude_defaults=True)
+    stated = after.model_dump(exclude_defaults=True) if name in STATED else {}
+    return stated | {key: value for key, value in after.model_dump().items() if value != getattr(before, key)}

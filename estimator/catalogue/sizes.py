@@ -1,9 +1,9 @@
-"""Which sizes of card there are, for runs that name none."""
+"""Which sizes of card there are, for runs that name none or need a larger one."""
 
 from functools import cache
 
-from estimator.catalogue import find_gpu
 from estimator.catalogue.cards import cards, class_totals
+from estimator.catalogue.gpus import find_gpu
 
 
 @cache
@@ -13,6 +13,11 @@ def _usable_by_size() -> tuple[tuple[int, int], ...]:
     return tuple((size, find_gpu(f"{size}GB").usable_low) for size in sizes)
 
 
+def sizes_gb(needed: int) -> list[int]:
+    """The sizes of card, in GB, that surely hold so many bytes, the smallest first."""
+    return [size for size, usable in _usable_by_size() if usable >= needed]
+
+
 def smallest_size_gb(needed: int) -> int | None:
     """The smallest size of card, in GB, that surely holds so many bytes; None when no single card does."""
-    return next((size for size, usable in _usable_by_size() if usable >= needed), None)
+    return next(iter(sizes_gb(needed)), None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.cards import smallest_size_gb
+from estimator.catalogue.sizes import smallest_size_gb
 
 GIB = 2**30
 

@@ -1,0 +1,59 @@
+"""The figures of a run that titles and flags are filled with."""
+
+from typing import Any
+
+from estimator.regimes import tokens_per_row
+from estimator.schema import Run
+
+FAMILIES = {"lion": "Lion"}
+SHARDING = {"fsdp1": "FSDP", "fsdp2": "FSDP", "deepspeed": "ZeRO-3", "device_map": "device_map"}
+
+
+def figures(run: Run) -> dict[str, Any]:
+    """Figures by the name that stands in braces; ``rows`` is the micro-batch as trl counts it: in completions."""
+    micro, accumulated, cards = run.micro_batch or 1, run.grad_accum or 1, run.gpu_count or 1
+    users = run.concurrency if (run.concurrency or 1) > 1 else micro
+    total = int(run.context_len or 0) + int(run.new_tokens or 0)
+    return {
+        "micro_batch": micro,
+        "rows": micro * (run.rl.num_generations or 1 if run.rl and run.stage == "grpo" else 1),
+        "share": f"{run.rl.colocated_share or 0:g}" if run.rl else "",
+        "percent": f"{100 * (run.rl.colocated_share or 0):g}" if run.rl else "",
+        "grad_accum": accumulated,
+        "effective": effective_batch(run),
+        "rank": (run.adapter.rank if run.adapter else None) or 16,
+        "seq_len": tokens_per_row(run),
+        "weight_format": run.weight_format,
+        "precision": run.precision,
+        "torch_dtype": "float16" if str(run.precision).endswith("fp16") else "bfloat16",
+        "family": next((name for key, name in FAMILIES.items() if key in str(run.optimizer)), "AdamW"),
+        "concurrency": run.concurrency or 1,
+        "users": users,
+        "context_len": run.context_len,
+        "total_len": total,
+        "cache_tokens": total * micro * (run.concurrency or 1),
+        "gpu_count": cards,
+        "devices": ",".join(map(str, range(cards))),
+        **_groups(run),
+    }
+
+
+def _groups(run: Run) -> dict[str, Any]:
+    parallel, serving = run.parallel, run.serving
+    return {
+        "sharding": SHARDING.get(parallel.engine, parallel.engine) if parallel else "",
+        "zero": parallel.zero if parallel else 0,
+        "tensor": parallel.tensor if parallel else 1,
+        "kv": run.kv_cache.dtype if run.kv_cache else None,
+        "ubatch": serving.ubatch if serving else None,
+        "batched_tokens": serving.max_num_batched_tokens if serving else None,
+        "max_num_seqs": serving.max_num_seqs if serving else None,
+        "gpu_layers": serving.n_gpu_layers if serving else None,
+    }
+
+
+def effective_batch(run: Run) -> int:
+    """Sequences per update of the weights: micro-batch x accumulation x data-parallel ranks."""
+    parallel = run.parallel
+    ranks = parallel.data * parallel.replicate if parallel else 1
+    return (run.micro_batch or 1) * (run.grad_accum or 1) * ranks

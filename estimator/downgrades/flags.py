@@ -1,0 +1,85 @@
+"""What to type for a change of a run, per framework or engine (data/flags.toml)."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pydantic import BaseModel
+
+from estimator.downgrades.figures import figures
+from estimator.frameworks import canonical
+from estimator.regimes import adapted
+from estimator.schema import Run
+
+WITH_METHOD = ("adapter.rank", "weight_format")
+"""Fields that the switch for the method states too."""
+
+
+@cache
+def _tables() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("estimator").joinpath("data/flags.toml").read_text("utf-8"))
+
+
+@cache
+def _table(name: str) -> dict[str, Any] | None:
+    """The flags of a framework with those it falls back to; None where nothing is known of it."""
+    found = _tables().get(name)
+    if found is None or "like" not in found:
+        return found
+    return {**(_table(found["like"]) or {}), **found}
+
+
+def table_of(run: Run, framework: str | None = None) -> dict[str, Any] | None:
+    """The flags that apply to a run: its framework's when it trains, else its engine's."""
+    if framework is not None:
+        return _table(canonical(framework))
+    if run.task == "train" or run.framework == "ollama":
+        return _table(run.framework or "transformers")
+    return _table(run.engine or "hf")
+
+
+def offered(run: Run, fields: tuple[str, ...]) -> bool:
+    """Whether the run's framework can be told the values that ``fields`` (dotted) have in it."""
+    known = table_of(run)
+    return known is None or all(_lines(known, name, _value(run, name), run) is not None for name in fields)
+
+
+def commands(run: Run, change: Mapping[str, Any], framework: str | None = None) -> list[str]:
+    """What to type so that a run becomes ``run``, which it is after ``change``; for another framework if one is named.
+
+    Empty where nothing is known of the framework.
+    """
+    known = table_of(run, framework)
+    if known is None:
+        return []
+    leaves = [(name, value) for name, value in _leaves(change) if not ("method" in change and name in WITH_METHOD)]
+    lines = [line for name, value in leaves for line in _lines(known, name, value, run) or ()]
+    filled = figures(run)
+    return list(dict.fromkeys(line.format_map(filled) for line in lines))
+
+
+def _lines(known: dict[str, Any], name: str, value: Any, run: Run) -> list[str] | None:
+    told = str(value).lower() if isinstance(value, bool) else value
+    keys = (f"{name}={told},adapted",) if run.task == "train" and adapted(run) else ()
+    return next((known[key] for key in (*keys, f"{name}={told}", name) if key in known), None)
+
+
+def _value(run: Run, name: str) -> Any:
+    value: Any = run
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+def _leaves(change: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Dotted names and values; a whole new group counts field by field."""
+    found: list[tuple[str, Any]] = []
+    for name, value in change.items():
+        inner = value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else value
+        if isinstance(inner, Mapping) and name not in ("model", "details", "seq_len"):
+            found += _leaves(inner, f"{prefix}{name}.")
+        elif value is not None:
+            found.append((f"{prefix}{name}", value))
+    return found

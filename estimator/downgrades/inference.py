@@ -1,0 +1,134 @@
+"""Moves of a run that generates or serves: each a pure function to the runs after it, the mildest first."""
+
+from estimator.catalogue import weight_format
+from estimator.downgrades.around import Around
+from estimator.downgrades.training import CUDA, changed, half_type
+from estimator.schema import KVCache, Run, Serving
+
+GGUF = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q3_K_M", "Q2_K")
+FULL_TYPES = (None, "auto", "f16", "fp16", "bf16", "fp32", "float16", "bfloat16")
+EIGHT_BITS = ("q8_0", "fp8", "int8")
+LEAST_CONTEXT, STEP, LEAST_UBATCH = 256, 64, 64
+
+
+def last_logits(run: Run, around: Around) -> tuple[Run, ...]:
+    """The head on the last position only."""
+    return (changed(run, logits="last"),) if run.logits == "all" else ()
+
+
+def half(run: Run, around: Around) -> tuple[Run, ...]:
+    """16-bit weights in place of fp32."""
+    if run.precision != "fp32" or run.weight_format:
+        return ()
+    return (around.refill(changed(run, precision=half_type(around))),)
+
+
+def ubatch(run: Run, around: Around) -> tuple[Run, ...]:
+    """llama.cpp's micro-batch of prompt tokens, halved down to 64."""
+    if run.engine != "llama.cpp":
+        return ()
+    known = (run.serving.ubatch if run.serving else None) or 512
+    sizes = [known >> shift for shift in range(1, 6) if known >> shift >= LEAST_UBATCH]
+    return tuple(_serving(run, ubatch=size) for size in sizes)
+
+
+def batched_tokens(run: Run, around: Around) -> tuple[Run, ...]:
+    """Fewer prompt tokens in one forward of a serving engine."""
+    known = run.serving.max_num_batched_tokens if run.serving else None
+    if run.engine != "vllm" or not known:
+        return ()
+    return tuple(_serving(run, max_num_batched_tokens=size) for size in (4096, 2048, 1024) if size < known)
+
+
+def no_graphs(run: Run, around: Around) -> tuple[Run, ...]:
+    """A serving engine without captured CUDA graphs."""
+    known = run.serving.cuda_graphs if run.serving else None
+    return (_serving(run, cuda_graphs=False),) if run.engine == "vllm" and known is not False else ()
+
+
+def kv_8bit(run: Run, around: Around) -> tuple[Run, ...]:
+    """Keys and values in 8 bit: blocks of llama.cpp, or fp8 where the card computes in it."""
+    known = run.kv_cache.dtype if run.kv_cache else None
+    if known not in FULL_TYPES:
+        return ()
+    if run.engine == "llama.cpp":
+        return (_cached(run, "q8_0"),)
+    return (_cached(run, "fp8"),) if run.engine == "vllm" and around.gpu.fp8 else ()
+
+
+def kv_4bit(run: Run, around: Around) -> tuple[Run, ...]:
+    """Keys and values in 4 bit (llama.cpp)."""
+    known = run.kv_cache.dtype if run.kv_cache else None
+    return (_cached(run, "q4_0"),) if run.engine == "llama.cpp" and known in (*FULL_TYPES, *EIGHT_BITS) else ()
+
+
+def users(run: Run, around: Around) -> tuple[Run, ...]:
+    """Fewer sequences at once, halved down to one."""
+    field = "concurrency" if (run.concurrency or 1) > 1 else "micro_batch"
+    known = getattr(run, field) or 1
+    sizes = [known >> shift for shift in range(1, known.bit_length())]
+    return tuple(changed(run, **{field: size}) for size in sizes)
+
+
+def int8(run: Run, around: Around) -> tuple[Run, ...]:
+    """Weights in 8 bit by bitsandbytes."""
+    return _quantised(run, around, "int8") if run.engine == "hf" and around.gpu.vendor in CUDA else ()
+
+
+def fp8(run: Run, around: Around) -> tuple[Run, ...]:
+    """Weights in fp8, where the card computes in it."""
+    return _quantised(run, around, "fp8") if run.engine == "vllm" and around.gpu.fp8 else ()
+
+
+def four_bit(run: Run, around: Around) -> tuple[Run, ...]:
+    """Weights in 4 bit: bitsandbytes' NF4, or an AWQ upload for a serving engine."""
+    if run.engine not in ("hf", "vllm") or around.gpu.vendor not in CUDA:
+        return ()
+    return _quantised(run, around, "nf4" if run.engine == "hf" else "awq-4bit-g128")
+
+
+def _quantised(run: Run, around: Around, name: str) -> tuple[Run, ...]:
+    known = weight_format(run.weight_format).bits if run.weight_format else 16.0
+    return (around.refill(changed(run, weight_format=name)),) if weight_format(name).bits < known - 1 else ()
+
+
+def gguf(run: Run, around: Around) -> tuple[Run, ...]:
+    """Smaller GGUF types, down to 2 bit."""
+    if run.engine != "llama.cpp":
+        return ()
+    known = weight_format(run.weight_format).bits if run.weight_format else 16.0
+    smaller = [name for name in GGUF if weight_format(name).bits < known]
+    return tuple(around.refill(changed(run, weight_format=name)) for name in smaller)
+
+
+def context(run: Run, around: Around) -> tuple[Run, ...]:
+    """Shorter prompts, down to a quarter."""
+    known = int(run.context_len or 0)
+    sizes = [known * eighths // 8 // STEP * STEP for eighths in range(7, 1, -1)]
+    return tuple(changed(run, context_len=size) for size in dict.fromkeys(sizes) if LEAST_CONTEXT <= size < known)
+
+
+def experts_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
+    """llama.cpp computes the experts on the CPU."""
+    known = run.serving.moe_on_cpu if run.serving else None
+    if run.engine != "llama.cpp" or around.arch.experts is None or known:
+        return ()
+    return (_serving(run, moe_on_cpu=True),)
+
+
+def layers_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
+    """llama.cpp keeps fewer layers on the card, in eighths."""
+    if run.engine != "llama.cpp":
+        return ()
+    known = run.serving.n_gpu_layers if run.serving else None
+    most = known if known is not None and 0 <= known <= around.arch.layers else around.arch.layers
+    counts = [most * eighths // 8 for eighths in range(7, 0, -1)]
+    return tuple(_serving(run, n_gpu_layers=count) for count in dict.fromkeys(counts) if count)
+
+
+def _serving(run: Run, **fields: object) -> Run:
+    return changed(run, serving=(run.serving or Serving()).model_copy(update=fields))
+
+
+def _cached(run: Run, dtype: str) -> Run:
+    return changed(run, kv_cache=(run.kv_cache or KVCache()).model_copy(update={"dtype": dtype}))

@@ -1,0 +1,204 @@
+"""Single moves with what they come to, and the cheapest chain of moves that fits.
+
+A dearer move is worth more than all cheaper ones together ("try in this order"), so the cheapest chain is found without
+trying all sets: moves are added from the cheapest on until the run fits; then, the dearest first, each is taken out
+again where it fits without, or made as mild as it may be. This holds because no move that is kept raises the peak.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from estimator.downgrades.around import Around, Outcome
+from estimator.downgrades.flags import offered
+from estimator.downgrades.moves import HARDWARE, SPARED, Move, Rule, fixed
+from estimator.schema import Run
+
+STRONGEST = -1
+FIXED = ("card",)
+"""Moves whose one grade depends on the run: in a chain they stay as they were first made."""
+
+
+class Made(NamedTuple):
+    """A move that was made: the run before and after it, and what the run comes to before and after."""
+
+    move: str
+    before: Run
+    run: Run
+    was: Outcome
+    outcome: Outcome
+
+
+class Pick(NamedTuple):
+    """A move of a chain and which of its grades, the mildest 0."""
+
+    move: Move
+    grade: int = STRONGEST
+
+
+class Reached(NamedTuple):
+    """A chain so far: its picks in the order in which they were made, the run after them and what it comes to."""
+
+    run: Run
+    outcome: Outcome
+    picks: tuple[Pick, ...] = ()
+
+
+class Search:
+    """The run to be lowered, what it comes to, and the moves from the cheapest on.
+
+    What was worked out is kept by the run's identity: the same moves from the same run give the same objects.
+    """
+
+    def __init__(self, run: Run, outcome: Outcome, around: Around, moves: Sequence[Move]) -> None:
+        self.run, self.outcome, self.around, self.moves = run, outcome, around, moves
+        self.rank = {move.name: place for place, move in enumerate(moves)}
+        self._around = around._replace(measure=self.measure)
+        self._outcomes: dict[int, tuple[Run, Outcome | None]] = {id(run): (run, outcome)}
+        self._grades: dict[tuple[Rule, int], tuple[Run, tuple[Run, ...]]] = {}
+
+    def measure(self, run: Run) -> Outcome | None:
+        """What a run comes to; None where it is refused."""
+        if id(run) not in self._outcomes:
+            self._outcomes[id(run)] = run, self.around.measure(run)
+        return self._outcomes[id(run)][1]
+
+    def grades(self, move: Move, run: Run) -> tuple[Run, ...]:
+        """The runs after a move that the run's framework has switches for, the mildest first."""
+        key = move.rule, id(run)
+        if key not in self._grades:
+            after = tuple(one for one in move.rule(run, self._around) if offered(one, move.needs))
+            self._grades[key] = run, after
+        return self._grades[key][1]
+
+    def fits(self, run: Run) -> bool:
+        """Whether a run surely fits."""
+        found = self.measure(run)
+        return found is not None and found.fits
+
+
+def singles(search: Search) -> Iterator[Made]:
+    """Every move by itself: its mildest grade that fits, else a strong one."""
+    for move in search.moves:
+        grades = search.grades(move, search.run)
+        if grades and search.measure(grades[-1]) is not None:
+            shown = grades[_shown(search, move, grades)]
+            found = search.measure(shown)
+            if found is not None:
+                yield Made(move.name, search.run, shown, search.outcome, found)
+
+
+def _shown(search: Search, move: Move, grades: tuple[Run, ...]) -> int:
+    """The mildest grade that fits, else a strong one."""
+    if len(grades) > 1 and search.fits(grades[-1]):
+        return mildest(len(grades), lambda grade: search.fits(grades[grade]))
+    return len(grades) - 1 if move.bold else len(grades) // 2
+
+
+def chain(search: Search) -> list[Made]:
+    """The cheapest chain that surely fits; empty where there is none.
+
+    First on the card as it is; where nothing fits it, with the smallest hardware and the job as it was asked.
+    """
+    here = [move for move in search.moves if move.name not in HARDWARE and not move.alone]
+    elsewhere = [move for move in search.moves if move.name not in SPARED and not move.alone]
+    for moves in (here, elsewhere):
+        found = _until_it_fits(search, moves)
+        if found.outcome.fits:
+            return _told(search, _no_more_than_needed(search, found.picks))
+    return []
+
+
+def _until_it_fits(search: Search, moves: list[Move]) -> Reached:
+    reached = Reached(search.run, search.outcome)
+    waiting: list[Move] = []
+    for move in moves:
+        after = _with(search, reached, move)
+        if after is None:
+            waiting.append(move)
+            continue
+        reached, waiting = _with_more(search, after, waiting)
+        if reached.outcome.fits:
+            break
+    return reached
+
+
+def _with_more(search: Search, reached: Reached, waiting: list[Move]) -> tuple[Reached, list[Move]]:
+    """What saved nothing before a dearer move may save something after it."""
+    left = []
+    for move in waiting:
+        after = None if reached.outcome.fits else _with(search, reached, move)
+        reached = after or reached
+        if after is None:
+            left.append(move)
+    return reached, left
+
+
+def _with(search: Search, reached: Reached, move: Move) -> Reached | None:
+    grades = search.grades(move, reached.run)
+    found = search.measure(grades[-1]) if grades else None
+    if found is None or not (found.helps(reached.outcome) or found.fits):
+        return None
+    pick = Pick(fixed(move, grades[-1]) if move.name in FIXED else move)
+    return Reached(grades[-1], found, (*reached.picks, pick))
+
+
+def _no_more_than_needed(search: Search, picks: tuple[Pick, ...]) -> tuple[Pick, ...]:
+    """The chain without what it fits without, and the rest as mild as it may be, the dearest first."""
+    for move in sorted((pick.move for pick in picks), key=lambda move: -search.rank[move.name]):
+        place = next(index for index, pick in enumerate(picks) if pick.move.name == move.name)
+        without = (*picks[:place], *picks[place + 1 :])
+        picks = without if search.fits(_run(search, without)) else _milder(search, picks, place)
+    return picks
+
+
+def _milder(search: Search, picks: tuple[Pick, ...], place: int) -> tuple[Pick, ...]:
+    """The chain with the mildest grade of one move with which it still fits."""
+    before, move, after = picks[:place], picks[place].move, picks[place + 1 :]
+    count = len(search.grades(move, _run(search, before)))
+    if count < 2:
+        return picks
+    grade = mildest(count, lambda one: search.fits(_run(search, (*before, Pick(move, one), *after))))
+    return (*before, Pick(move, grade), *after)
+
+
+def _run(search: Search, picks: Sequence[Pick]) -> Run:
+    """The run after a chain; a move that does not apply any more is left out."""
+    run = search.run
+    for pick in picks:
+        run = _after(search, run, pick)
+    return run
+
+
+def _after(search: Search, run: Run, pick: Pick) -> Run:
+    grades = search.grades(pick.move, run)
+    return grades[min(pick.grade, len(grades) - 1)] if grades else run
+
+
+def _told(search: Search, picks: tuple[Pick, ...]) -> list[Made]:
+    """The chain step by step, the cheapest first as long as none raises the peak; empty where it does not fit."""
+    made: list[Made] = []
+    run, outcome = search.run, search.outcome
+    left = sorted(picks, key=lambda pick: search.rank[pick.move.name])
+    while left:
+        steps = ((pick, _after(search, run, pick)) for pick in left)
+        measured = [(pick, after, found) for pick, after in steps if (found := search.measure(after)) is not None]
+        if not measured:
+            return []
+        pick, after, found = next((one for one in measured if one[2].allocated <= outcome.allocated), measured[0])
+        if after is not run:
+            made.append(Made(pick.move.name, run, after, outcome, found))
+        run, outcome = after, found
+        left.remove(pick)
+    return made if outcome.fits else []
+
+
+def mildest(count: int, fits: Callable[[int], bool]) -> int:
+    """The first grade that fits, where the last one does and grades grow stronger."""
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low

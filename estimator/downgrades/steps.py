@@ -1,0 +1,93 @@
+"""From a move that was made to the step that is told: texts, costs, the change and the flags."""
+
+from collections.abc import Callable
+from typing import Any
+
+from estimator import defaults
+from estimator.catalogue import find_gpu
+from estimator.downgrades.change import applied, difference
+from estimator.downgrades.facts import facts, table
+from estimator.downgrades.figures import effective_batch, figures
+from estimator.downgrades.flags import commands
+from estimator.downgrades.search import Made
+from estimator.regimes import adapted
+from estimator.schema import Run, Step
+
+DECIDING = defaults.DECIDING | {"gpu", "gpu_count", "parallel", "autocast"}
+"""Fields from which others are filled."""
+
+
+class Told:
+    """One move in words: its facts, those for runs like this one first."""
+
+    def __init__(self, made: Made) -> None:
+        run = made.run
+        self.facts = facts(made.move)
+        self.variants = [
+            *(["adapted"] if run.task == "train" and adapted(made.before) else []),
+            *(["pretraining"] if run.stage == "pretrain" else []),
+            *(["packed"] if run.packing else []),
+            *(["grown"] if effective_batch(run) > effective_batch(made.before) else []),
+            *(["quantised"] if run.task == "train" and run.weight_format else []),
+            *([run.weight_format] if run.weight_format else []),
+        ]
+        before, before_zh = table()["method"].get(made.before.method, ("", ""))
+        self.figures = figures(run) | {"method_before": before, "method_before_zh": before_zh, "size": _size(made)}
+
+    def text(self, key: str, default: str = "") -> str:
+        """A text or a cost with its figures filled in."""
+        found = next((self.facts[f"{key}_{one}"] for one in self.variants if f"{key}_{one}" in self.facts), None)
+        template: str = found if found is not None else self.facts.get(key, default)
+        return template.format_map(self.figures)
+
+
+def _size(made: Made) -> str:
+    return f"{find_gpu(made.run.gpu).nominal_gb:g}" if made.move == "card" and isinstance(made.run.gpu, str) else ""
+
+
+def step(made: Made, change: dict[str, Any]) -> Step:
+    """The step for a move; ``change`` is what it changes."""
+    told = Told(made)
+    suffix = told.text("suffix")
+    return Step.model_validate(
+        {
+            "id": f"{made.move}-{suffix.lower()}" if suffix else made.move,
+            "title": told.text("title"),
+            "title_zh": told.text("title_zh"),
+            "note": told.text("note"),
+            "note_zh": told.text("note_zh"),
+            "change": change,
+            "allocated_peak": made.outcome.allocated,
+            "device_peak": made.outcome.shown,
+            "saves": max(made.was.allocated - made.outcome.allocated, 0),
+            "speed_cost": told.text("speed"),
+            "quality_cost": told.text("quality"),
+            "money_cost": told.text("money", "none"),
+            "verdict": made.outcome.verdict,
+            "commands": commands(made.run, change),
+        }
+    )
+
+
+class Pinner:
+    """Changes that lead to the same run from the filled run and from the run as it was asked."""
+
+    def __init__(self, asked: Run, refill: Callable[[Run], Run]) -> None:
+        self.asked, self.refill = asked, refill
+
+    def change(self, before: Run, after: Run) -> dict[str, Any]:
+        """The partial run from ``before`` to ``after``, defaults that would else follow it stated."""
+        change = difference(before, after)
+        if DECIDING.isdisjoint(change):
+            return change
+        again = self.refill(applied(self.asked, change))
+        return change if again == after else merged(change, difference(again, after))
+
+
+def merged(change: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Both changes in one, ``more`` the later."""
+    both = dict(change)
+    for name, value in more.items():
+        known = both.get(name)
+        both[name] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
+    return both

@@ -1,0 +1,86 @@
+"""What every estimate promises of its downgrades, checked by estimating everything anew."""
+
+from estimator.downgrades import applied
+from estimator.downgrades.facts import ranks
+from estimator.downgrades.figures import effective_batch
+from estimator.downgrades.lowered import order_of
+from estimator.estimate import estimate
+from estimator.regimes import tokens_per_row
+from estimator.schema import Estimate, Run, Step
+
+
+def keeps_its_promises(asked: Run) -> Estimate:
+    """The estimate of a run, every step and plan of which was checked."""
+    found = estimate(asked)
+    if found.fit.verdict in (None, "fits"):
+        assert (found.downgrades, found.plan) == ([], None)
+    assert found.run is not None
+    for step in found.downgrades:
+        a_step_comes_to_what_it_says(step, asked, found)
+        keeps_the_batch(step, found.run, applied(found.run, step.change))
+        is_told(step)
+    is_ranked(found)
+    a_plan_fits(asked, found)
+    return found
+
+
+def peak(found: Estimate) -> int:
+    """Allocated bytes."""
+    assert found.per_gpu is not None
+    return found.per_gpu.allocated_peak
+
+
+def a_step_comes_to_what_it_says(step: Step, asked: Run, found: Estimate) -> None:
+    assert step.saves == peak(found) - step.allocated_peak >= 0
+    assert found.run is not None
+    for base in (asked, found.run):
+        after = estimate(applied(base, step.change))
+        assert (peak(after), after.fit.verdict) == (step.allocated_peak, step.verdict), step.id
+
+
+def keeps_the_batch(step: Step, before: Run, after: Run) -> None:
+    rows, now = effective_batch(before), effective_batch(after)
+    if step.id.startswith("length") and before.packing:
+        assert now * tokens_per_row(after) == rows * tokens_per_row(before)
+    elif step.id.startswith("cards") and before.task == "train":
+        assert now == rows or f"effective batch grows to {now}" in step.note
+    else:
+        assert before.task != "train" or now == rows, step.id
+
+
+def is_told(step: Step) -> None:
+    assert all((step.title, step.title_zh, step.note, step.note_zh))
+    assert "{" not in step.title + step.title_zh + step.note + step.note_zh
+    assert not [line for line in step.commands if "None" in line or "{micro" in line]
+
+
+def is_ranked(found: Estimate) -> None:
+    assert found.run is not None
+    cost = ranks(order_of(found.run))
+    keys = [(cost[move_of(step, cost)], step.allocated_peak) for step in found.downgrades]
+    assert keys == sorted(keys)
+    assert len({step.id for step in found.downgrades}) == len(keys)
+
+
+def move_of(step: Step, cost: dict[str, int]) -> str:
+    """The move that a step's id names."""
+    return max((name for name in cost if step.id == name or step.id.startswith(f"{name}-")), key=len)
+
+
+def a_plan_fits(asked: Run, found: Estimate) -> None:
+    """From the asked and from the filled run, step by step and at once."""
+    plan = found.plan
+    if plan is None:
+        return
+    assert plan.run is not None
+    for run in (plan.run, applied(asked, plan.change)):
+        after = estimate(run)
+        assert (after.fit.verdict, peak(after)) == ("fits", plan.allocated_peak)
+    assert plan.steps == [step.id for step in plan.chain]
+    run, before = asked, peak(found)
+    for step in plan.chain:
+        run = applied(run, step.change)
+        assert peak(estimate(run)) == step.allocated_peak <= before
+        assert step.saves == before - step.allocated_peak
+        before = step.allocated_peak
+        is_told(step)

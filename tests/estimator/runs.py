@@ -1,0 +1,62 @@
+"""Random runs of every kind, for properties."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+MODELS = ("qwen2.5-0.5b", "gpt2", "gemma-2-2b", "olmoe", "llama-3.1-8b", "qwen2.5-32b")
+CARDS = ("6GB", "8GB", "12GB", "16GB", "24GB", "48GB", "80GB", "T4", "RTX 3090", "V100 16GB", "H100", "RX 7900 XTX")
+FRAMEWORKS = (None, "transformers", "trl", "llama-factory", "axolotl", "unsloth", "torchtune", "ms-swift", "minimind")
+
+
+def _sometimes(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | values
+
+
+@st.composite
+def training(draw: st.DrawFn) -> dict[str, Any]:
+    """A training run; what is not drawn is left to the defaults."""
+    method = draw(st.sampled_from(("full", "lora", "qlora", "dora", "freeze")))
+    fields = {
+        "framework": draw(st.sampled_from(FRAMEWORKS)),
+        "stage": draw(_sometimes(st.sampled_from(("pretrain", "sft")))),
+        "micro_batch": draw(st.integers(1, 12)),
+        "grad_accum": draw(_sometimes(st.integers(1, 8))),
+        "seq_len": draw(st.integers(64, 1024)),
+        "packing": draw(_sometimes(st.booleans())),
+        "precision": draw(_sometimes(st.sampled_from(("bf16", "amp-bf16", "fp32")))),
+        "gradient_checkpointing": draw(_sometimes(st.sampled_from(("none", "full", "selective-op", "every-2")))),
+        "attention": draw(_sometimes(st.sampled_from(("eager", "sdpa", "flash2")))),
+        "loss": draw(_sometimes(st.sampled_from(("standard", "chunked", "fused", "fused-ce-logits")))),
+        "optimizer": draw(_sometimes(st.sampled_from(("adamw", "adamw-8bit", "lion", "sgd", "adafactor")))),
+        "optimizer_impl": draw(_sometimes(st.sampled_from(("foreach", "fused")))),
+        "adapter": {"rank": draw(st.sampled_from((8, 16, 64)))} if method in ("lora", "dora", "qlora") else None,
+        "gpu_count": draw(_sometimes(st.sampled_from((1, 2, 4)))),
+    }
+    return _given({"task": "train", "method": method, **fields})
+
+
+@st.composite
+def inference(draw: st.DrawFn) -> dict[str, Any]:
+    """A generation with transformers or llama.cpp."""
+    fields = {
+        "weight_format": draw(_sometimes(st.sampled_from(("nf4", "int8", "Q8_0", "Q4_K_M", "gptq-4bit-g128")))),
+        "precision": draw(_sometimes(st.sampled_from(("fp32", "bf16")))),
+        "context_len": draw(st.integers(16, 700)),
+        "new_tokens": draw(st.integers(0, 300)),
+        "concurrency": draw(_sometimes(st.integers(1, 16))),
+        "logits": draw(_sometimes(st.sampled_from(("last", "all")))),
+        "attention": draw(_sometimes(st.sampled_from(("eager", "sdpa")))),
+    }
+    return _given({"task": "infer", **fields})
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> dict[str, Any]:
+    """A run of any kind on any card."""
+    kind = draw(training() | inference())
+    return {"model": draw(st.sampled_from(MODELS)), "gpu": draw(st.sampled_from(CARDS)), **kind}
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
