@@ -9,12 +9,12 @@ from pydantic import ValidationError
 from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
 from bot.intake.change import changed
-from estimator.catalogue.sizes import smallest_size_gb
 from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
 from estimator.catalogue import find_model
+from estimator.catalogue.sizes import smallest_size_gb
 from estimator.downgrades import applied
 from estimator.errors import EstimatorError
 from estimator.estimate import estimate as estimate_run
