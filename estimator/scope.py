@@ -49,7 +49,7 @@ def _stage(run: Run) -> None:
 def _parallel(run: Run) -> None:
     parallel: Parallel | None = run.parallel
     _types(run, parallel or Parallel())
-    known = ("none", "ddp", "fsdp2") if run.task == "train" else ("none", "device_map")
+    known = ("none", "ddp", "fsdp1", "fsdp2") if run.task == "train" else ("none", "device_map")
     if parallel is None or parallel.engine in known:
         return
     raise EstimatorError(

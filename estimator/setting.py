@@ -162,9 +162,10 @@ def share_of(parts: Inventory, shares: int) -> Inventory:
 def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, layout: Layout = ONE_CARD) -> Base:
     """Weights, states and the size of one copy of the gradients."""
     if layout.sharded:
-        stored, tensors, states = sharded_states(arch, inventory(arch), regime, optimizer, layout)
+        shard = sharded_states(arch, inventory(arch), regime, optimizer, layout)
         beside = standing_models(arch, inventory(arch), regime, layout.shards)
-        return Base(stored, tensors, states, bytes_of(list(tensors)), 0, stored.bytes, beside)
+        gradients = bytes_of(list(shard.trained))
+        return Base(shard.weights, shard.trained, shard.optimizer, gradients, 0, shard.weights.bytes, beside)
     parts = share_of(inventory(arch), shares)
     traced = bytes_of(trainables(parts, regime)) if regime.linear_experts else 0
     if regime.linear_experts:

@@ -14,7 +14,8 @@ class Layout:
     ``wrap``: which modules are units: layers (and the root), titan (embedding, layers, norm with head), accelerate
     (the same), root (one unit). ``reshard``: a unit is let go after its forward. ``prefetch``: the next unit of the
     backward is gathered ahead (pre | post | none). ``whole_gradients``: micro-steps without reduction keep whole
-    gradients. ``bucket``: elements of a reduction bucket.
+    gradients. ``leaf_units``: trainable leaves are units of their own (peft's wrapping policy); ``original_params``:
+    FSDP1's ``use_orig_params``. ``bucket``: elements of a reduction bucket.
     """
 
     engine: str = "none"
@@ -30,6 +31,8 @@ class Layout:
     reshard: bool = True
     prefetch: str = "pre"
     whole_gradients: bool = False
+    leaf_units: bool = False
+    original_params: bool = True
     bucket: int = 0
     bucket_view: bool = False
 

@@ -15,7 +15,7 @@ TRAINER = ("transformers", "trl", "peft", "llama-factory", "axolotl", "ms-swift"
 def layout_of(run: Run, regime: Regime) -> Layout:
     """The layout of a training run."""
     parallel = run.parallel or Parallel()
-    if parallel.engine == "fsdp2":
+    if parallel.engine in ("fsdp1", "fsdp2"):
         return fsdp_layout(run, parallel, regime)
     if parallel.engine == "ddp":
         return Layout("ddp", bucket_view=bool((run.details or {}).get("gradient_as_bucket_view")))
@@ -40,8 +40,23 @@ def fsdp_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
         output=output,
         wrap=parallel.wrap or ("accelerate" if run.framework in TRAINER else "layers"),
         reshard=parallel.reshard_after_forward is not False and parallel.zero != 2,
-        whole_gradients=details.get("sync_each") is False,
+        prefetch=PREFETCH.get(str(parallel.prefetch).lower(), "pre"),
+        whole_gradients=_whole_gradients(run, parallel),
+        leaf_units=parallel.engine == "fsdp1" and regime.adapter is not None and parallel.wrap in (None, "peft"),
+        original_params=details.get("use_orig_params") is not False,
     )
+
+
+PREFETCH = {"post": "post", "backward_post": "post", "false": "none", "0": "none", "none": "pre", "no_prefetch": "none"}
+"""Words for FSDP1's backward prefetch; nothing said: ahead of the backward of the unit before (BACKWARD_PRE)."""
+
+
+def _whole_gradients(run: Run, parallel: Parallel) -> bool:
+    """Whether micro-steps before the last keep whole gradients: FSDP1's ``no_sync``, and accelerate's with FSDP2."""
+    each = (run.details or {}).get("sync_each")
+    if each is not None:
+        return not each
+    return parallel.engine == "fsdp1" or (parallel.wrap is None and run.framework in TRAINER)
 
 
 def mixed_precision(run: Run) -> tuple[int, int, int]:

@@ -1,6 +1,8 @@
 """The runtime of a layout."""
 
 from estimator.architecture import Architecture, Inventory
+from estimator.parallel.flat import flat_units
+from estimator.parallel.fsdp1 import Fsdp1
 from estimator.parallel.fsdp2 import Fsdp2
 from estimator.parallel.layout import Layout
 from estimator.parallel.units import units_of
@@ -13,4 +15,6 @@ def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime,
     """What a rank of ``layout`` does around the modules of its step."""
     if layout.engine == "fsdp2":
         return Fsdp2(tape, layout, units_of(parts, regime, layout, arch.tied), regime.accumulates)
+    if layout.engine == "fsdp1":
+        return Fsdp1(tape, layout, flat_units(parts, regime, layout), regime.accumulates)
     return Runtime()

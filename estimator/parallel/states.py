@@ -1,33 +1,97 @@
 """Weights, trainable tensors and optimizer memory of one rank when parameters are shared out."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from estimator.architecture import Architecture, Inventory
+from estimator.architecture import Architecture, Inventory, Weight
 from estimator.optimizer_states import Choice
 from estimator.optimizers import OptimizerMemory, memory_of
+from estimator.parallel.flat import aligned, first_pieces, root_members, unit_members
 from estimator.parallel.layout import Layout
-from estimator.parallel.shards import Shape, cut_groups, cut_inventory, piece, stored_regime
+from estimator.parallel.shards import Param, Shape, cut_groups, cut_inventory, piece, stored_regime
 from estimator.step.regime import Regime
 from estimator.trainables import Group, Trainable, ordered
 from estimator.weights import Weights, weights
 
 
-def sharded_states(
-    arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout
-) -> tuple[Weights, tuple[Trainable, ...], OptimizerMemory]:
+class Stored(NamedTuple):
+    """What the first rank stores between steps."""
+
+    weights: Weights
+    trained: tuple[Trainable, ...]
+    optimizer: OptimizerMemory
+
+
+def sharded_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout) -> Stored:
     """What the first rank stores, in the types that it is stored in."""
     stored = stored_regime(regime, layout)
+    if layout.engine == "fsdp1":
+        held, groups = _flat(arch, parts, stored, layout)
+    else:
+        held, groups = _cut(arch, parts, stored, layout)
+    return Stored(held, tuple(_counted(groups)), memory_of(optimizer, groups))
+
+
+def _cut(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) -> tuple[Weights, list[Group]]:
+    """FSDP2: a piece of every parameter."""
 
     def cut(shape: Shape) -> Shape:
         return piece(shape, layout.shards)
 
-    groups = tuple(cut_groups(ordered(parts, stored), cut))
-    trained = tuple(counted(groups))
     adapters = cut_groups(ordered(parts, replace(stored, training=True, trainable="none")), cut)
-    held = weights(arch, cut_inventory(parts, cut), stored, counted(tuple(adapters)))
-    return held, trained, memory_of(optimizer, groups)
+    held = weights(arch, cut_inventory(parts, cut), stored, _counted(adapters))
+    return held, list(cut_groups(ordered(parts, stored), cut))
 
 
-def counted(groups: tuple[Group, ...]) -> list[Trainable]:
+def _counted(groups: Iterable[Group]) -> list[Trainable]:
     """Every tensor of the groups with how often it occurs."""
     return [tensor._replace(times=times) for times, tensors in groups for tensor in tensors]
+
+
+def _flat(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) -> tuple[Weights, list[Group]]:
+    """FSDP1: a piece of every unit's flat parameter, and of each parameter what lies in it."""
+    layers, root = unit_members(parts, stored, layout), tuple(root_members(parts, stored, layout))
+    leaves = list(_leaf_groups(parts, stored, layout))
+    held = weights(arch, _flat_inventory(parts, layers, root, layout), stored, _counted(leaves))
+    groups = [group for unit in (root, *layers) if (group := _pieces(unit, layout))[1]]
+    return held, [*leaves, *groups]
+
+
+def _flat_inventory(
+    parts: Inventory, layers: Sequence[tuple[Param, ...]], root: tuple[Param, ...], layout: Layout
+) -> Inventory:
+    """Each unit as one tensor; buffers stay beside it."""
+
+    def flat(members: Sequence[Param], weights: Iterable[Weight]) -> tuple[Weight, ...]:
+        end = aligned(members, layout)[-1] if members else 0
+        kept = tuple(weight for weight in weights if weight.role == "buffer")
+        return (Weight("flat", (-(-end // layout.shards),), "other"), *kept)
+
+    kind_of = dict(zip(parts.layers, layers, strict=True))
+    kinds = tuple(
+        replace(kind, weights=flat(kind_of.get(index, ()), kind.weights)) for index, kind in enumerate(parts.kinds)
+    )
+    return replace(parts, stem=flat(root, parts.stem), kinds=kinds, top=())
+
+
+def _pieces(members: Sequence[Param], layout: Layout) -> Group:
+    """The parts of a unit's trainable parameters that the first rank optimises."""
+    if not any(param.trains for param in members):
+        return 1, ()
+    if not layout.original_params:
+        end = -(-aligned(members, layout)[-1] // layout.shards)
+        return 1, (Trainable((end,), members[0].stored, 1, False, False),)
+    sizes = zip(first_pieces(members, layout), members, strict=True)
+    return 1, tuple(
+        Trainable((size,), param.stored, 1, len(param.shape) > 1, False)
+        for size, param in sizes
+        if size and param.trains
+    )
+
+
+def _leaf_groups(parts: Inventory, stored: Regime, layout: Layout) -> Iterator[Group]:
+    """Adapters' matrices as units of their own."""
+    if layout.leaf_units:
+        for times, tensors in ordered(parts, stored):
+            yield times, tuple(tensor._replace(shape=(-(-tensor.numel // layout.shards),)) for tensor in tensors)

@@ -60,7 +60,7 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
         dropped = adapter.dropout > 0.0
         update = dora(layer, ops.dropout(x, adapter.dropout), result, name, matrices, dropped)
     else:
-        update = _update(x, matrices, adapter, result.width)
+        update = _update(layer, x, matrices, adapter, result.width)
         if by_conversion and not tape.autocast:
             update = ops.cast(update, itemsize)
     result = ops.add(result, update) if result.itemsize >= update.itemsize else ops.add(update, result)
@@ -68,13 +68,24 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     return result if by_conversion and tape.autocast else ops.cast(result, itemsize)
 
 
-def _update(x: Tensor, matrices: tuple[Leaf, Leaf], adapter: AdapterRegime, width: int) -> Tensor:
+def _update(layer: "Layer", x: Tensor, matrices: tuple[Leaf, Leaf], adapter: AdapterRegime, width: int) -> Tensor:
     """``B(A(dropout(x))) * scaling``."""
+    down, up = matrices
+    update = _matrix(layer, ops.dropout(x, adapter.dropout), down, adapter.rank)
+    update = _matrix(layer, update, up, width)
+    return ops.scale(update)
+
+
+def _matrix(layer: "Layer", x: Tensor, leaf: Leaf, width: int) -> Tensor:
+    """One matrix of an adapter, a module of its own."""
     from estimator.step.model import linear
 
-    down, up = matrices
-    update = linear(linear(ops.dropout(x, adapter.dropout), down, None, adapter.rank), up, None, width)
-    return ops.scale(update)
+    runtime = layer.runtime
+    if runtime is None or layer.tape.replaying:
+        return linear(x, leaf, None, width)
+    out = linear(runtime.before_leaf(layer, leaf, x), leaf, None, width)
+    runtime.after_leaf(layer, leaf, out)
+    return out
 
 
 def adapter_leaves(layer: "Layer", name: str, inputs: int, outputs: int) -> tuple[Leaf, Leaf]:

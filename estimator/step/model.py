@@ -27,6 +27,7 @@ class Layer:
         self.leaves: dict[str, Leaf] = {}
         self.bias_added = False
         self.cache: Cache | None = None
+        self.runtime: Runtime | None = None
 
     def cached(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values to attend to: with a cache, those of all tokens so far."""
@@ -169,7 +170,7 @@ class Model:
         """Layer ``index`` of the real model."""
         kind = self.inventory.kinds[self.inventory.layers[index]]
         layer = Layer(self.tape, self.regime, kind.weights, kind, self.trains(index))
-        layer.index = index
+        layer.index, layer.runtime = index, self.runtime
         self.layers.append(layer)
         return layer
 

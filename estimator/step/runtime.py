@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from estimator.step.tape import Tape, Tensor
+from estimator.step.tape import Leaf, Tape, Tensor
 
 if TYPE_CHECKING:
     from estimator.step.model import Layer, Model
@@ -27,6 +27,14 @@ class Runtime:
 
     def after_layer(self, layer: "Layer", out: Tensor) -> None:
         """Behind a layer."""
+
+    def before_leaf(self, layer: "Layer", leaf: Leaf, x: Tensor) -> Tensor:
+        """In front of a trainable leaf module inside a layer (an adapter's matrix)."""
+        del layer, leaf
+        return x
+
+    def after_leaf(self, layer: "Layer", leaf: Leaf, out: Tensor) -> None:
+        """Behind such a leaf."""
 
     def after_stem(self, hidden: Tensor) -> None:
         """Behind the embedding."""
