@@ -194,7 +194,7 @@ def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
     return PerGpu(
         allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),
         interval=card.interval(sizes, around), peak_phase=peak.phase, phases=_phases(peak, sizes.workspace),
-        at_peak=at_peak(setting, peak, sizes.workspace), steady=peak.base.total + sizes.workspace,
+        at_peak=at_peak(setting, peak, sizes.workspace), steady=peak.steady + sizes.workspace,
     )  # fmt: skip
 
 

@@ -3,9 +3,10 @@
 from estimator.bases import check_base
 from estimator.catalogue import ModelMatch
 from estimator.errors import EstimatorError
+from estimator.parallel.scope import check_layout
 from estimator.positions import check_positions
-from estimator.regimes import ITEMSIZES, adapted
-from estimator.schema import Lengths, Parallel, Run
+from estimator.regimes import adapted
+from estimator.schema import Lengths, Run
 from estimator.stack import check_stack
 from estimator.targets_check import unmatched
 
@@ -15,7 +16,7 @@ STAGES = ("pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "grpo")
 def check_scope(run: Run, model: ModelMatch) -> None:
     """Raise for runs whose answer would be a guess."""
     _stage(run)
-    _parallel(run)
+    check_layout(run)
     _offload(run)
     _contradictions(run)
     check_stack(run.stack)
@@ -44,37 +45,6 @@ def _stage(run: Run) -> None:
             "暂不支持 serving.n_gpu_layers；去掉该项可查看全部层放在显卡上的需求",
             "serving",
         )
-
-
-def _parallel(run: Run) -> None:
-    parallel: Parallel | None = run.parallel
-    _types(run, parallel or Parallel())
-    known = ("none", "ddp", "fsdp1", "fsdp2") if run.task == "train" else ("none", "device_map")
-    if parallel is None or parallel.engine in known:
-        return
-    raise EstimatorError(
-        f"parallel.engine {parallel.engine} is not estimated yet; {' and '.join(known)} are",
-        f"暂不支持 parallel.engine {parallel.engine}；目前支持 {' 和 '.join(known)}",
-        "parallel",
-    )
-
-
-def _types(run: Run, parallel: Parallel) -> None:
-    """Types that only engines for many cards have."""
-    wanted = {"fsdp-mixed-bf16": ("fsdp1", "fsdp2"), "deepspeed-bf16": DEEPSPEED, "deepspeed-fp16": DEEPSPEED}
-    engines = wanted.get(str(run.precision))
-    if engines is not None and parallel.engine not in engines:
-        name = " or ".join(engines)
-        raise EstimatorError(
-            f"precision {run.precision} belongs to {name}, not to parallel.engine {parallel.engine}; use one of "
-            f"{', '.join(ITEMSIZES)}, or name the engine",
-            f"精度 {run.precision} 属于 {name}，与 parallel.engine {parallel.engine} 不符；可用："
-            f"{'、'.join(ITEMSIZES)}，或指定并行引擎",
-            "precision",
-        )
-
-
-DEEPSPEED = ("deepspeed", "megatron")
 
 
 def _offload(run: Run) -> None:

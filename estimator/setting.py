@@ -79,6 +79,8 @@ class Peak(NamedTuple):
     phases: dict[str, int]
     waiting: int
     communication: int
+    steady: int
+    """After the step, before the next."""
     generated: "tuple[Setting, Peak] | None" = None
     """The generation between steps, where the policy generates."""
 
@@ -205,7 +207,7 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
 def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     regime = setting.regime
     walked = walk(program, setting.at)
-    waiting = base.gradient_bytes if regime.accumulates and not setting.layout.whole_gradients else base.untraced
+    waiting = base.gradient_bytes if regime.accumulates and not setting.layout.counts_waiting else base.untraced
     communication = base.gradient_bytes if setting.layout.engine == "ddp" and regime.training else 0
     around = base.total + waiting + communication
     phases = {"load": base.loading}
@@ -215,7 +217,10 @@ def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     generated = _generated(setting) if setting.online is not None else None
     if setting.online is not None:
         phases = _with_generation(setting, base, phases, generated)
-    return Peak(base, program, walked, phases, waiting, communication, generated)
+    kept = communication + (base.gradient_bytes if setting.layout.keeps_gradients and regime.training else 0)
+    if kept > communication:
+        phases["forward"] = max(phases["forward"], base.total + kept)
+    return Peak(base, program, walked, phases, waiting, communication, base.total + kept, generated)
 
 
 def _generated(setting: Setting) -> tuple[Setting, Peak] | None:

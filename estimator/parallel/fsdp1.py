@@ -17,9 +17,17 @@ from estimator.step.tape import Leaf, Tape, Tensor
 class Fsdp1(Runtime):
     """The runtime of one rank."""
 
+    reduces = True
+
     def __init__(self, tape: Tape, layout: Layout, units: FlatUnits, accumulates: bool) -> None:
+        self.tape = tape
         self.ledger = Ledger(tape)
         self.layout = layout
+        self.outside = layout.outside
+        self.ahead = layout.reshard and layout.prefetch == "pre"
+        """Units are gathered ahead of their backward."""
+        self.behind = layout.reshard and layout.prefetch == "post"
+        """A unit is gathered when the backward of the one after it is over."""
         self.units = units
         self.accumulates = accumulates and not layout.whole_gradients
         self.waits = accumulates and layout.whole_gradients
@@ -45,13 +53,18 @@ class Fsdp1(Runtime):
 
     def before_layer(self, layer: Layer, x: Tensor) -> Tensor:
         """The layer's flat parameter is gathered."""
-        self._gather(self.units.layers[layer.index])
+        unit = self.units.layers[layer.index]
+        self._gather(unit)
+        if self.tape.rerunning and x.needs and not unit.flat:
+            self.tape.trapped.append(x)
         return behind(x, lambda: self._layer_done(layer))
 
     def after_layer(self, layer: Layer, out: Tensor) -> None:
         """It goes, and comes again in the backward."""
         unit = self.units.layers[layer.index]
         self._let_go(unit)
+        if not self.tape.recording:
+            self.ahead = self.behind = False  # no graph yet: nothing asks for the unit's backward
         on_gradient(out, lambda: self._layer_backward(layer.index))
 
     def before_leaf(self, layer: Layer, leaf: Leaf, x: Tensor) -> Tensor:
@@ -94,7 +107,7 @@ class Fsdp1(Runtime):
             self.ledger.give(unit.gathered, "weights")
 
     def _ahead(self, name: object, unit: FlatUnit) -> None:
-        if self.layout.reshard and self.layout.prefetch == "pre":
+        if self.ahead:
             self.gathered.add(name)
             self._gather(unit)
 
@@ -103,7 +116,7 @@ class Fsdp1(Runtime):
             self._gather(unit)
 
     def _layer_backward(self, index: int) -> None:
-        if self.layout.prefetch != "pre":
+        if not self.ahead and not (self.behind and index + 1 < len(self.units.layers)):
             self._unshard(("layer", index), self.units.layers[index])
         if leaves := self.leaves.get(index):
             self._ahead(leaves[-1], self.units.leaf(leaves[-1]))
@@ -122,23 +135,22 @@ class Fsdp1(Runtime):
     def _layer_done(self, layer: Layer) -> None:
         self.done.add(("layer", layer.index))
         unit = self.units.layers[layer.index]
-        before = self.units.layers[layer.index - 1] if layer.index else None
+        before = layer.index - 1 if layer.index else None
         own = [leaf for leaf in layer.leaves.values() if leaf not in self.leaves.get(layer.index, ())]
         self._finish(unit, own, before)
 
     def _leaf_done(self, leaf: Leaf, unit: FlatUnit) -> None:
         self._finish(unit, [leaf])
 
-    def _finish(self, unit: FlatUnit, leaves: Iterable[Leaf], before: FlatUnit | None = None) -> None:
+    def _finish(self, unit: FlatUnit, leaves: Iterable[Leaf], before: int | None = None) -> None:
         """Flat gradient, parameters go, reduction; what is left is one rank's piece."""
         ledger = self.ledger
         ledger.take(unit.flat, "gradients")
         for leaf in leaves:
             leaf.gradient = None
         ledger.give(unit.gathered, "weights")
-        if before is not None and self.layout.reshard and self.layout.prefetch == "post":
-            self.gathered.add(before)
-            self._gather(before)
+        if before is not None and self.behind:
+            self._gather(self.units.layers[before])
         ledger.take(unit.copy)
         ledger.take(unit.padded)
         ledger.take(unit.reduced, "communication" if unit.gradient else "gradients")

@@ -17,9 +17,12 @@ from estimator.step.tape import Leaf, Tape, Tensor
 class Fsdp2(Runtime):
     """The runtime of one rank."""
 
+    reduces = True
+
     def __init__(self, tape: Tape, layout: Layout, units: Units, accumulates: bool) -> None:
         self.ledger = Ledger(tape)
         self.layout = layout
+        self.outside = layout.outside
         self.units = units
         self.accumulates = accumulates and not layout.whole_gradients
         self.waits = accumulates and layout.whole_gradients
@@ -187,7 +190,7 @@ class Fsdp2(Runtime):
             ledger.take(unit.gradient, "gradients")
             if self.layout.replicas == 1:
                 ledger.give(unit.reduced)
-        if self.accumulates:
+        if self.accumulates and (unit.gradient or self.layout.replicas == 1):
             ledger.give(unit.gradient or unit.reduced, "gradients")
 
     def _end_all_reduces(self) -> None:
@@ -195,6 +198,8 @@ class Fsdp2(Runtime):
         for unit in self.units.all if self.layout.replicas > 1 else ():
             if unit.gradient:
                 self.ledger.give(unit.reduced)
+            elif self.accumulates:
+                self.ledger.give(unit.reduced, "gradients")
 
 
 def _drop(leaves: Iterable[Leaf]) -> None:

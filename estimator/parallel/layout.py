@@ -14,8 +14,9 @@ class Layout:
     ``wrap``: which modules are units: layers (and the root), titan (embedding, layers, norm with head), accelerate
     (the same), root (one unit). ``reshard``: a unit is let go after its forward. ``prefetch``: the next unit of the
     backward is gathered ahead (pre | post | none). ``whole_gradients``: micro-steps without reduction keep whole
-    gradients. ``leaf_units``: trainable leaves are units of their own (peft's wrapping policy); ``original_params``:
-    FSDP1's ``use_orig_params``. ``bucket``: elements of a reduction bucket.
+    gradients. ``leaf_units``: trainable leaves are units of their own (peft's wrapping policy). ``original_params``:
+    FSDP1's ``use_orig_params``. ``outside``: checkpoints lie around the units (transformers before 5).
+    ``bucket``: elements of a reduction bucket; ``bucket_view``: gradients live in it.
     """
 
     engine: str = "none"
@@ -33,6 +34,7 @@ class Layout:
     whole_gradients: bool = False
     leaf_units: bool = False
     original_params: bool = True
+    outside: bool = False
     bucket: int = 0
     bucket_view: bool = False
 
@@ -40,6 +42,16 @@ class Layout:
     def sharded(self) -> bool:
         """Whether the parameters themselves are shared out (FSDP, ZeRO-3)."""
         return self.engine in ("fsdp1", "fsdp2") or (self.engine == "deepspeed" and self.zero == 3)
+
+    @property
+    def counts_waiting(self) -> bool:
+        """Whether the step's own timeline holds the gradients of earlier micro-steps."""
+        return self.whole_gradients or (self.engine == "ddp" and self.bucket_view)
+
+    @property
+    def keeps_gradients(self) -> bool:
+        """FSDP1 with usable original parameters lets the flat gradients go only in the next forward."""
+        return self.engine == "fsdp1" and self.original_params
 
 
 ONE_CARD = Layout()

@@ -4,6 +4,7 @@ from typing import Any
 
 from estimator.parallel.layout import ONE_CARD, Layout
 from estimator.schema import Parallel, Run
+from estimator.stack import before_5
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL
 
@@ -40,15 +41,24 @@ def fsdp_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
         output=output,
         wrap=parallel.wrap or ("accelerate" if run.framework in TRAINER else "layers"),
         reshard=parallel.reshard_after_forward is not False and parallel.zero != 2,
-        prefetch=PREFETCH.get(str(parallel.prefetch).lower(), "pre"),
+        prefetch=_prefetch(parallel),
         whole_gradients=_whole_gradients(run, parallel),
         leaf_units=parallel.engine == "fsdp1" and regime.adapter is not None and parallel.wrap in (None, "peft"),
+        outside=bool(details.get("ckpt_outside", before_5(run) and run.framework in TRAINER)),
         original_params=details.get("use_orig_params") is not False,
     )
 
 
-PREFETCH = {"post": "post", "backward_post": "post", "false": "none", "0": "none", "none": "pre", "no_prefetch": "none"}
-"""Words for FSDP1's backward prefetch; nothing said: ahead of the backward of the unit before (BACKWARD_PRE)."""
+def _prefetch(parallel: Parallel) -> str:
+    """FSDP1's backward prefetch; nothing said: ahead of the backward of the unit before (BACKWARD_PRE)."""
+    given = parallel.prefetch
+    if given is None:
+        return "pre"
+    name = str(given).lower()
+    return "post" if name in ("post", "backward_post") else "none" if name in NO_PREFETCH else "pre"
+
+
+NO_PREFETCH = ("none", "no_prefetch", "false", "0", "off")
 
 
 def _whole_gradients(run: Run, parallel: Parallel) -> bool:

@@ -1,6 +1,7 @@
 """The runtime of a layout."""
 
 from estimator.architecture import Architecture, Inventory
+from estimator.parallel.ddp import BucketViews
 from estimator.parallel.flat import flat_units
 from estimator.parallel.fsdp1 import Fsdp1
 from estimator.parallel.fsdp2 import Fsdp2
@@ -9,6 +10,7 @@ from estimator.parallel.units import units_of
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime
 from estimator.step.tape import Tape
+from estimator.trainables import ordered
 
 
 def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Runtime:
@@ -17,4 +19,6 @@ def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime,
         return Fsdp2(tape, layout, units_of(parts, regime, layout, arch.tied), regime.accumulates)
     if layout.engine == "fsdp1":
         return Fsdp1(tape, layout, flat_units(parts, regime, layout), regime.accumulates)
+    if layout.engine == "ddp" and layout.bucket_view:
+        return BucketViews(tape, ordered(parts, regime), regime.accumulates)
     return Runtime()

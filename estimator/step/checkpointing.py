@@ -71,10 +71,15 @@ def rerun(tape: Tape, call: Call, *arguments: Tensor, offload: bool = False) -> 
         tape.pinned = []
         tape.item, tape.casts, tape.autocast = "recompute", {}, tape.replay_autocast
         inputs = [_input(tape, shape, storage) for shape, storage in zip(shapes, held, strict=True)]
+        tape.rerunning = True
         result = call(*inputs)
+        tape.rerunning = False
         tape.item, tape.casts, tape.scope, tape.autocast = again
         tape.backward_from(result, gradient)
         tape.pinned = pinned
+        for kept in tape.trapped:
+            tape.pin(kept)
+        tape.trapped.clear()
         return [leaf.gradient for leaf in inputs]
 
     tape.pin(call)

@@ -65,7 +65,8 @@ class Layer:
 
     def _trainable(self, name: str, elements: int, itemsize: int, trains: bool) -> Leaf:
         leaf = Leaf(self.tape, elements, itemsize, trains, name)
-        if self.regime.accumulates and leaf.needs:
+        adds = self.regime.accumulates and not (self.runtime is not None and self.runtime.reduces)
+        if adds and leaf.needs:
             leaf.gradient = Leaf(self.tape, elements, itemsize, False)
         return leaf
 
@@ -165,6 +166,7 @@ class Model:
         self.stem_name = stem[0].name
         self.stem = Layer(tape, regime, stem, None, everything)
         self.top = Layer(tape, regime, top, None, everything)
+        self.stem.runtime = self.top.runtime = self.runtime
 
     def layer(self, index: int) -> Layer:
         """Layer ``index`` of the real model."""

@@ -10,7 +10,14 @@ if TYPE_CHECKING:
 
 
 class Runtime:
-    """One card: nothing happens at any of these places."""
+    """One card: nothing happens at any of these places.
+
+    ``outside``: a checkpoint lies around a layer's unit and not inside it. ``reduces``: whole gradients are reduced to
+    a piece as soon as they are there; they do not add up over micro-steps.
+    """
+
+    outside = False
+    reduces = False
 
     def neighbours(self, index: int) -> tuple[object, ...]:
         """What layers next to ``index`` contribute to its segments."""

@@ -61,6 +61,10 @@ class Tape:
         self.keeps: Callable[[str, int], bool] | None = None
         self.core: Callable[..., Tensor] | None = None
         self.pinned: list[tuple[int, Any]] = []
+        self.rerunning = False
+        """Whether a reentrant checkpoint makes its forward again."""
+        self.trapped: list[Any] = []
+        """What such a forward's hooks keep until the end of the backward."""
         self.on_gradient: Callable[[Leaf], None] | None = None
         self.single = True
         self.stage = ""

@@ -1,5 +1,6 @@
 """One optimisation step traced: forward, loss and backward of a model whose alike layers are traced once."""
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -92,7 +93,7 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.mark("backward")
     root = scale(loss) if model.regime.scaler else loss
     update = FusedUpdate(tape, model.regime.update) if model.regime.update else None
-    tape.on_gradient = update
+    tape.on_gradient = update or tape.on_gradient
     tape.backward(root)
     if update is not None:
         update(None)
@@ -151,13 +152,21 @@ def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Ten
     regime, runtime = model.regime, model.runtime
 
     def call(x: Tensor) -> Tensor:
-        out: Tensor = family.layer(model, layer, x if tape.replaying else runtime.before_layer(layer, x), seen)
+        out: Tensor = family.layer(model, layer, x, seen)
         return out
 
-    again = wanted(regime, index) and hidden.needs | layer.trains
-    out = checkpointed(tape, regime, call, hidden) if again else call(hidden)
-    runtime.after_layer(layer, out)
-    return out
+    def unit(x: Tensor, inner: Callable[[Tensor], Tensor]) -> Tensor:
+        if tape.replaying:
+            return inner(x)
+        out = inner(runtime.before_layer(layer, x))
+        runtime.after_layer(layer, out)
+        return out
+
+    if not (wanted(regime, index) and hidden.needs | layer.trains):
+        return unit(hidden, call)
+    if runtime.outside:
+        return checkpointed(tape, regime, lambda x: unit(x, call), hidden)
+    return unit(hidden, lambda x: checkpointed(tape, regime, call, x))
 
 
 def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:

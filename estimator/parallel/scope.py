@@ -1,0 +1,49 @@
+"""Layouts that are not estimated, or contradict themselves: one sentence each."""
+
+from estimator.errors import EstimatorError
+from estimator.regimes import ITEMSIZES
+from estimator.schema import Parallel, Run
+
+TRAINING = ("none", "ddp", "fsdp1", "fsdp2")
+INFERENCE = ("none", "device_map")
+DEEPSPEED = ("deepspeed", "megatron")
+DIMENSIONS = ("tensor", "pipeline", "context", "expert")
+
+
+def check_layout(run: Run) -> None:
+    """Raise for layouts whose figures would be a guess."""
+    parallel = run.parallel or Parallel()
+    _engine(run, parallel)
+    _types(run, parallel)
+    for dimension in DIMENSIONS:
+        if getattr(parallel, dimension) > 1:
+            raise EstimatorError(
+                f"parallel.{dimension} {getattr(parallel, dimension)} is not estimated yet; set it to 1",
+                f"暂不支持 parallel.{dimension} {getattr(parallel, dimension)}；请设为 1",
+                "parallel",
+            )
+
+
+def _engine(run: Run, parallel: Parallel) -> None:
+    known = TRAINING if run.task == "train" else INFERENCE
+    if parallel.engine not in known:
+        raise EstimatorError(
+            f"parallel.engine {parallel.engine} is not estimated yet; {', '.join(known)} are",
+            f"暂不支持 parallel.engine {parallel.engine}；目前支持 {'、'.join(known)}",
+            "parallel",
+        )
+
+
+def _types(run: Run, parallel: Parallel) -> None:
+    """Types that only engines for many cards have."""
+    wanted = {"fsdp-mixed-bf16": ("fsdp1", "fsdp2"), "deepspeed-bf16": DEEPSPEED, "deepspeed-fp16": DEEPSPEED}
+    engines = wanted.get(str(run.precision))
+    if engines is not None and parallel.engine not in engines:
+        name = " or ".join(engines)
+        raise EstimatorError(
+            f"precision {run.precision} belongs to {name}, not to parallel.engine {parallel.engine}; use one of "
+            f"{', '.join(ITEMSIZES)}, or name the engine",
+            f"精度 {run.precision} 属于 {name}，与 parallel.engine {parallel.engine} 不符；可用："
+            f"{'、'.join(ITEMSIZES)}，或指定并行引擎",
+            "precision",
+        )
