@@ -1,8 +1,9 @@
 """The facts that ship with the estimator, as text: tables that people can read and review."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 CATALOGUE = Path(__file__).parent / "catalogue" / "data"
 CONSTANTS = Path(__file__).parent / "data"
@@ -15,4 +16,4 @@ def read_text(name: str) -> str:
 
 def read_toml(name: str) -> dict[str, Any]:
     """A table of constants with their sources."""
-    return tomllib.loads((CONSTANTS / name).read_text(encoding="utf-8"))
+    return tomli.loads((CONSTANTS / name).read_text(encoding="utf-8"))

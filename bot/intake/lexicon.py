@@ -1,9 +1,10 @@
 """The words of ``lexicon.toml``, looked up token by token."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+
+import tomli
 
 from bot.intake.tokens import Token, tokenize
 
@@ -86,4 +87,4 @@ def _end_of(pieces: tuple[str, ...], tokens: list[Token], start: int) -> int:
 @cache
 def lexicon() -> Lexicon:
     """The lexicon that ships with the bot, read once."""
-    return Lexicon(tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")))
+    return Lexicon(tomli.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")))

@@ -1,15 +1,16 @@
 """Short texts by key in English and Chinese; both files hold the same keys."""
 
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 
 @cache
 def texts(lang: str) -> dict[str, Any]:
     """All texts of a language, by section and key."""
-    return tomllib.loads(Path(__file__).with_name(f"{lang}.toml").read_text("utf-8"))
+    return tomli.loads(Path(__file__).with_name(f"{lang}.toml").read_text("utf-8"))
 
 
 def say(lang: str, key: str, **values: Any) -> str:

@@ -8,7 +8,7 @@ counts, and one that is nowhere above another never decides.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import mul
+from operator import ge, mul
 from typing import Any, NamedTuple
 
 from estimator.step.tape import Rows
@@ -223,13 +223,10 @@ class Compiler:
 
 def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], counts: dict[int, int]) -> None:
     """Keep a level unless a known one is nowhere below it; drop those that it is nowhere below."""
-    beaten = []
     for known in tops:
-        if all(map(int.__ge__, known, level)):
+        if all(map(ge, known, level)):
             return
-        if all(map(int.__ge__, level, known)):
-            beaten.append(known)
-    for known in beaten:
+    for known in [known for known in tops if all(map(ge, level, known))]:
         del tops[known]
     tops[level] = dict(counts)
 
