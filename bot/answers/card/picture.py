@@ -11,9 +11,12 @@ from bot.answers.card.table import clipped
 from bot.answers.card.voice import Voice, coarse, gib, per_gpu
 from estimator.schema import Estimate, PerGpu
 
-WIDTH, EDGE = 480, 16
-"""Units of the drawing; a phone shows it some 340 pixels wide, so nothing is set smaller than 15 units."""
+WIDTH, EDGE = 400, 14
+"""Units of the drawing; a phone shows it some 270 pixels wide, so nothing is set smaller than 14 units."""
+ROOM_FOR_FIGURE = 44
+"""A stretch of this width carries its figure."""
 MOST_BARS = 7
+LONGEST_LABEL = 36
 MOST_SEGMENTS = 7
 """Items with a colour of their own; the smaller ones are drawn as one."""
 SMALLEST_SHARE = 0.004
@@ -109,7 +112,7 @@ def bar(voice: Voice, index: int, end: float) -> Bar:
 def drawable(voice: Voice, text: str) -> str:
     """A label without the letters that a font might lack: every Chinese font has those of GB 2312."""
     coding = "gb2312" if voice.lang == "zh" else "ascii"
-    return clipped("".join(one for one in text if one == "·" or one.encode(coding, "ignore")), 44)
+    return clipped("".join(one for one in text if one == "·" or one.encode(coding, "ignore")), LONGEST_LABEL)
 
 
 def _segments(voice: Voice, memory: PerGpu, scale: float) -> tuple[Segment, ...]:
@@ -184,5 +187,5 @@ def _svg(name: str, voice: Voice, **values: object) -> str:
     template = _templates().get_template(f"{name}.svg.j2")
     return template.render(
         width=WIDTH, edge=EDGE, font=fonts.family(voice.lang), say=voice.say, gib=gib, coarse=coarse, voice=voice,
-        a=voice.answer, **values,
+        a=voice.answer, room=ROOM_FOR_FIGURE, **values,
     )  # fmt: skip
