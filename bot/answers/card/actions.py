@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bot.answers.card.shape import LONGEST_LABEL, MOST_ACTIONS, Action
-from bot.answers.card.steps import title_of
+from bot.answers.card.steps import listed, title_of
 from bot.answers.card.table import clipped
 from bot.answers.card.voice import Voice
 from bot.texts import texts
@@ -56,7 +56,7 @@ def _plan(voice: Voice, found: Estimate) -> list[Action]:
 def _steps(voice: Voice, found: Estimate) -> list[Action]:
     return [
         labelled("apply", voice.say("button_step", number=number, title=title_of(voice, step)), step.id, step.change)
-        for number, step in enumerate(found.downgrades[:MOST_STEPS], start=1)
+        for number, step in enumerate(listed(found.downgrades)[:MOST_STEPS], start=1)
     ]
 
 

@@ -18,4 +18,6 @@ def _value(voice: Voice, one: Assumption) -> str:
     name = voice.name("field", one.field)
     if isinstance(one.value, bool):
         return f"{name} {voice.say('on' if one.value else 'off')}"
+    if one.field == "gradient_checkpointing":
+        return f"{name} {voice.name('checkpointing', str(one.value))}"
     return f"{name} {one.value:,}" if isinstance(one.value, int) else f"{name} {quoted(one.value)}"

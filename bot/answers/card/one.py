@@ -13,6 +13,8 @@ from estimator.schema import Block, PerGpu
 MOST_ROWS = 9
 """Items in the table; the smaller ones share a row."""
 NOTHING = "0.00"
+LEAST_MOVE = 0.01
+"""Another choice is told when it moves the peak by more than this share."""
 SMALLEST_SHARE = 0.002
 """Parts below this share of the peak are told together."""
 
@@ -35,10 +37,12 @@ def one_card(voice: Voice) -> Card:
 
 
 def lead(voice: Voice) -> str:
-    """The verdict in words, set bold, with the peak and what the card has."""
+    """The verdict in words, set bold, with the peak and what the card has; without a card, which one holds the run."""
     sentence = voice.template("verdict")[0]
+    if voice.answer.estimates[0].fit.verdict is None:
+        return "\n".join([sentence, *voice.template("card_smallest")])
     word, colon, rest = sentence.partition(voice.name("sign", "colon").strip())
-    return f"**{word}**{colon}{rest}" if colon else sentence
+    return f"**{word}**{colon}{rest}"
 
 
 def breakdown(voice: Voice) -> str:
@@ -83,9 +87,9 @@ def _sections(voice: Voice) -> list[Section]:
 
 
 def _others(voice: Voice) -> list[str]:
-    """What the other choice would need where much was assumed."""
-    lines = []
-    for choice, peak, verdict in voice.describer.alternatives(0):
-        ending = voice.say("ending", verdict=voice.name("verdict", verdict)) if verdict else ""
-        lines.append(voice.say("other", choice=choice, peak=peak, ending=ending))
-    return lines
+    """What the other choice would need where much was assumed, if it moves the peak at all."""
+    found = voice.answer.estimates[0]
+    peak = per_gpu(found).allocated_peak
+    told = zip(found.alternatives, voice.describer.alternatives(0), strict=True)
+    moving = [row for one, row in told if abs(one.allocated_peak - peak) > LEAST_MOVE * peak]
+    return [voice.say("other", choice=choice, peak=size, ending=voice.verdict(found)) for choice, size, found in moving]

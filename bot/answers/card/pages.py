@@ -92,20 +92,24 @@ def _counters(voice: Voice) -> list[str]:
     rows = voice.describer.counters(0, names)
     return [
         f"**{voice.say('math_counters')}**",
-        *(f"- {name}: {low} · {mid} · {high}" for name, low, mid, high in rows),
+        *(f"- {name}{voice.name('sign', 'colon')}{low} · {mid} · {high}" for name, low, mid, high in rows),
     ]
 
 
 def _phases(voice: Voice) -> list[str]:
     rows = [f"- {name} {size}" for name, size in voice.describer.phases(0)]
     steady = voice.say("steady", size=voice.ledger.gib("estimates[0].per_gpu.steady"))
-    return [f"**{voice.say('picture_phases')}**", *rows, f"- {steady}"]
+    return [f"**{voice.say('math_phases')}**", *rows, f"- {steady}"]
 
 
 def _assumptions(voice: Voice) -> list[str]:
     rows = voice.describer.every_assumption(0)
     colon = voice.name("sign", "colon")
-    told = [f"- {quoted(field)} {value}" + (colon + voice.line(why) if why else "") for field, value, why in rows]
+    switches = {"on": voice.say("on"), "off": voice.say("off")}
+    told = [
+        f"- {quoted(field)} {switches.get(value, value)}" + (colon + voice.line(why) if why else "")
+        for field, value, why in rows
+    ]
     return [f"**{voice.say('math_assumed')}**", *map(shortened, told)] if told else []
 
 

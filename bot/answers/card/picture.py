@@ -20,6 +20,7 @@ LONGEST_LABEL = 36
 MOST_SEGMENTS = 7
 """Items with a colour of their own; the smaller ones are drawn as one."""
 SMALLEST_SHARE = 0.004
+SMALLEST_TOLD = 5 * 2**20
 ROOM = 1.06
 """The axis ends this much behind the largest figure."""
 
@@ -153,7 +154,7 @@ def alt_text(voice: Voice, shown: list[int]) -> str:
 def _told(voice: Voice, index: int) -> str:
     """One of several runs."""
     found = voice.answer.estimates[index]
-    verdict = voice.say("ending", verdict=voice.name("verdict", found.fit.verdict)) if found.fit.verdict else ""
+    verdict = voice.verdict(found.fit.verdict)
     return voice.say("alt_row", run=voice.line(voice.label(index)), verdict=verdict, **_figures(found))
 
 
@@ -161,8 +162,8 @@ def _told_alone(voice: Voice) -> list[str]:
     """The only run, with its items and its phases."""
     found = voice.answer.estimates[0]
     memory, comma = per_gpu(found), voice.name("sign", "comma")
-    items = sorted(memory.at_peak, key=lambda block: -block.bytes)[:MOST_SEGMENTS]
-    listed = comma.join(f"{voice.name('item', one.item)} {gib(one.bytes)}" for one in items)
+    items = [one for one in sorted(memory.at_peak, key=lambda block: -block.bytes) if one.bytes >= SMALLEST_TOLD]
+    listed = comma.join(f"{voice.name('item', one.item)} {gib(one.bytes)}" for one in items[:MOST_SEGMENTS])
     usable = voice.say("alt_usable", usable=coarse(found.fit.usable)) if found.fit.usable else ""
     phases = comma.join(f"{name} {figure}" for name, figure, *_ in _phases(voice, memory))
     return [

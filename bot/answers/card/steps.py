@@ -3,7 +3,7 @@
 from bot.answers.card.voice import Voice, coarse
 from estimator.schema import Step
 
-MOST_LISTED = 6
+FIRST_LISTED, MOST_LISTED = 3, 6
 COSTS = ("speed_cost", "quality_cost", "money_cost")
 
 
@@ -18,15 +18,24 @@ def plan_line(voice: Voice) -> list[str]:
     return [voice.say("plan", chain=chain, peak=coarse(found.plan.allocated_peak), verdict=verdict)]
 
 
+def listed(steps: list[Step]) -> list[Step]:
+    """The first steps, and after them those that make the run fit."""
+    rest = [step for step in steps[FIRST_LISTED:] if step.verdict == "fits"]
+    return [*steps[:FIRST_LISTED], *rest][:MOST_LISTED]
+
+
 def step_lines(voice: Voice) -> list[str]:
     """A numbered line for each step: what it saves, what it costs, and whether the run then fits."""
-    steps = voice.answer.estimates[0].downgrades[:MOST_LISTED]
-    return [f"{number}. {step_line(voice, step)}" for number, step in enumerate(steps, start=1)]
+    steps = voice.answer.estimates[0].downgrades
+    lines = [f"{number}. {step_line(voice, step)}" for number, step in enumerate(listed(steps), start=1)]
+    hidden = len(steps) - len(lines)
+    return [*lines, voice.say("more_steps", count=hidden)] if hidden else lines
 
 
 def step_line(voice: Voice, step: Step) -> str:
     """One step with its bytes, its verdict and its costs."""
-    words = [voice.say("saves", saved=coarse(step.saves), peak=coarse(step.allocated_peak))]
+    words = [voice.say("saves", saved=coarse(step.saves))] if step.saves else []
+    words += [voice.say("peak", peak=coarse(step.allocated_peak))]
     words += [voice.name("verdict", step.verdict)] if step.verdict else []
     words += costs(voice, step)
     told = f"**{title_of(voice, step)}**{voice.name('sign', 'colon')}{voice.name('sign', 'comma').join(words)}"

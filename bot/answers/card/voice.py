@@ -56,6 +56,10 @@ class Voice:
         """A sentence of the estimator on one line, with whatever a user may have put into it made harmless."""
         return quoted(text, longest)
 
+    def verdict(self, found: str | None) -> str:
+        """A verdict as the end of a sentence; empty where none is given."""
+        return self.say("ending", verdict=self.name("verdict", found)) if found else ""
+
     def joined(self, parts: list[str]) -> str:
         """Parts of one sentence."""
         return self.name("sign", "semicolon").join(parts)
