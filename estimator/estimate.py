@@ -19,6 +19,10 @@ from estimator.parallel.layout import Layout
 from estimator.parallel.words import shared_out
 from estimator.schema import Assumption, Block, Estimate, PerGpu, PhasePeak, Range, Run, Verdict
 from estimator.scope import check_scope
+from estimator.serving.defaults import with_engine_defaults
+from estimator.serving.engines import is_served
+from estimator.serving.report import outcome as serving_outcome
+from estimator.serving.report import serving_estimate
 from estimator.serving_memory import serving_of
 from estimator.setting import Peak, Setting, base_of, peak_of, setting_of
 from estimator.stack import with_stack
@@ -43,6 +47,8 @@ def estimate(run: Run, others: bool = False) -> Estimate:
     usable = usable_bytes(run, gpu) if gpu is not None else None
     complete, assumptions = completed(with_format(run, model), model, gpu)
     check_scope(complete, model)
+    if is_served(complete):
+        return _served(run, complete, model, assumptions)
     setting = definite(complete, model, gpu)
     peak = peak_of(setting)
     sizes = sizes_of(setting, peak, gpu)
@@ -88,6 +94,8 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
     try:
         check_scope(run, model)
         gpu = card_of(run)
+        if gpu is not None and is_served(run):
+            return serving_outcome(run, model.architecture, gpu, usable_bytes(run, gpu))
         setting = definite(run, model, gpu)
     except EstimatorError:
         return None
@@ -98,6 +106,27 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
     shown = card.device(card.reserved(sizes, spread_around(setting)))
     verdict = card.fit(shown, usable_bytes(run, gpu)).verdict if gpu is not None else None
     return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()))
+
+
+def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assumption]) -> Estimate:
+    """The estimate of a run of a serving engine, whose memory has rules of its own."""
+    gpu, arch = card_of(run), model.architecture
+    usable = usable_bytes(run, gpu) if gpu is not None else None
+    complete, assumptions = with_engine_defaults(complete, arch, gpu, usable, assumptions)
+    result = with_notes(serving_estimate(complete, arch, gpu, usable, assumptions), model, gpu)
+    if gpu is not None and usable is not None and result.fit.verdict != "fits":
+        found = serving_outcome(complete, arch, gpu, usable)
+        if found is not None:
+            result.downgrades, result.plan = lowered(run, complete, found, _around(model, gpu))
+    return result
+
+
+def with_notes(result: Estimate, model: ModelMatch, gpu: GpuMatch | None) -> Estimate:
+    """The estimate of a serving engine with what is to be said of model and card."""
+    about = [("model", model.id, model.note, model.note_zh)] if model.note else []
+    about += [("gpu", gpu.name, gpu.note, gpu.note_zh)] if gpu is not None and gpu.note else []
+    result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in about]
+    return result
 
 
 def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, list[Assumption]]:
@@ -162,7 +191,7 @@ def usable_bytes(run: Run, gpu: GpuMatch) -> int:
 def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
     """Static, dynamic and workspace bytes at the peak."""
     capability = (gpu.compute_capability or None) if gpu else None
-    workspace = card.workspace_bytes(capability, setting.regime.training) if setting.regime.engine == "hf" else 0
+    workspace = card.workspace_bytes(capability, setting.regime.training)
     static = peak.base.weights.base if peak.phase == "load" else peak.base.total
     return card.Sizes(static, peak.live - static, workspace)
 
@@ -182,7 +211,7 @@ def regime_name(setting: Setting) -> str:
     """Which residuals describe this setting."""
     regime = setting.regime
     if not regime.training:
-        return regime.engine if regime.engine == "llama.cpp" else "inference"
+        return "inference"
     kind = "quantised" if regime.quantised else "adapter" if regime.adapter else "full"
     return kind if regime.checkpointing == "none" else f"{kind}-checkpointed"
 

@@ -122,11 +122,6 @@ def _with_mask(total: int, mask: int, at: Situation) -> tuple[str, str]:
 
 def _activations(total: int, at: Situation) -> tuple[str, str]:
     layers, regime = at.arch.layers, at.regime
-    if regime.engine == "llama.cpp":
-        return (
-            f"compute buffer for a micro-batch of {regime.ubatch} tokens",
-            f"{regime.ubatch} 个 token 微批的计算缓冲区",
-        )
     if at.phase == "decode":
         return f"one layer at work on {at.at.batch:,} new tokens", f"一层处理 {at.at.batch:,} 个新 token 时的张量"
     if not regime.training:

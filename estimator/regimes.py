@@ -77,8 +77,6 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         logits=run.logits or "last",
         generates=(run.new_tokens or 0) > 1,
         outputs_to_full=(run.new_tokens or 0) > 1,
-        engine=run.engine or "hf",
-        ubatch=(run.serving.ubatch if run.serving else None) or 512,
         cache=cache_kind(run),
         mask="4d" if run.attention_mask_4d else "none",
         load_itemsize=load_itemsize(run),
@@ -94,10 +92,8 @@ HALF_CACHES = ("auto", "bf16", "fp16", "f16", "bfloat16", "float16")
 
 
 def cache_kind(run: Run) -> str | None:
-    """How the cache is kept: preallocated ("static") or grown by transformers; the element type for llama.cpp."""
+    """How the cache is kept: preallocated ("static") or grown by transformers."""
     cache = run.kv_cache
-    if run.engine == "llama.cpp":
-        return (cache.dtype if cache else None) or "f16"
     if cache is None:
         return None
     if cache.dtype not in (None, *HALF_CACHES):

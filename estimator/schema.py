@@ -266,7 +266,12 @@ class PerGpu(BaseModel):
 
 
 class ServingMemory(BaseModel):
-    """What an inference engine would print, in bytes per card unless the name says tokens."""
+    """What an inference engine would print, in bytes per card unless the name says tokens.
+
+    ``kv_bytes_low`` and ``high`` bound the cache in nine of ten cases. ``users_possible``: requests of the asked length
+    at once; ``utilization_needed``: the smallest share of the card with which what was asked for starts;
+    ``layers_possible``: what ``-ngl`` may be; ``best_format``: the weights with the most bits that fit.
+    """
 
     weights_bytes: int | None = None
     kv_bytes: int | None = None
@@ -278,6 +283,13 @@ class ServingMemory(BaseModel):
     non_torch_bytes: int | None = None
     cuda_graph_bytes: int | None = None
     compute_buffer_bytes: int | None = None
+    kv_bytes_low: int | None = None
+    kv_bytes_high: int | None = None
+    users_possible: int | None = None
+    utilization_needed: float | None = None
+    layers_on_card: int | None = None
+    layers_possible: int | None = None
+    best_format: str | None = None
 
 
 class Host(BaseModel):

@@ -7,6 +7,7 @@ from estimator.parallel.scope import check_layout
 from estimator.positions import check_positions
 from estimator.regimes import adapted
 from estimator.schema import Lengths, Run
+from estimator.serving.engines import check_engine, is_served
 from estimator.stack import check_stack
 from estimator.targets_check import unmatched
 
@@ -16,7 +17,8 @@ STAGES = ("pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "grpo")
 def check_scope(run: Run, model: ModelMatch) -> None:
     """Raise for runs whose answer would be a guess."""
     _stage(run)
-    check_layout(run)
+    if not is_served(run):
+        check_layout(run)
     _offload(run)
     _contradictions(run)
     check_stack(run.stack)
@@ -33,18 +35,8 @@ def _stage(run: Run) -> None:
             f"暂不支持阶段 {run.stage}；目前支持 pretrain 和 sft",
             "stage",
         )
-    if run.engine not in (None, "hf", "llama.cpp"):
-        raise EstimatorError(
-            f"engine {run.engine} is not estimated yet; hf and llama.cpp are",
-            f"暂不支持引擎 {run.engine}；目前支持 hf 和 llama.cpp",
-            "engine",
-        )
-    if run.serving is not None and run.serving.n_gpu_layers is not None:
-        raise EstimatorError(
-            "serving.n_gpu_layers is not estimated yet; leave it out to see the need with every layer on the card",
-            "暂不支持 serving.n_gpu_layers；去掉该项可查看全部层放在显卡上的需求",
-            "serving",
-        )
+    if is_served(run):
+        check_engine(str(run.engine))
 
 
 def _offload(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What an inference engine would print: weights, cache and buffers, read off the traced generation."""
+"""What transformers holds: weights, cache and buffers, read off the traced generation."""
 
 from estimator.caches import at_the_end
 from estimator.schema import PerGpu, ServingMemory
@@ -14,13 +14,11 @@ def serving_of(setting: Setting, peak: Peak, per_gpu: PerGpu) -> ServingMemory |
     at = setting.at
     cache = at_the_end(setting, peak)
     working = sum(block.bytes for block in per_gpu.at_peak if block.item in AT_WORK)
-    llama_cpp = setting.regime.engine == "llama.cpp"
     return ServingMemory(
         weights_bytes=peak.base.weights.bytes,
         kv_bytes=cache.bytes,
         kv_bytes_per_token=float(cache.per_token),
         kv_tokens=at.batch * (at.length + at.cached) if cache.grown else 0,
         concurrency=float(at.batch),
-        activation_peak_bytes=None if llama_cpp else working,
-        compute_buffer_bytes=working if llama_cpp else None,
+        activation_peak_bytes=working,
     )

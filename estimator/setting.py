@@ -21,7 +21,6 @@ from estimator.stages.generation import Online, cast_bytes, generation_dimension
 from estimator.stages.rows import rows_per_item, scored_tokens
 from estimator.stages.standing import Standing, standing_models
 from estimator.step.inference import trace_inference
-from estimator.step.llama_cpp import trace_llama_cpp
 from estimator.step.program import Dimensions, Program, Walk, walk
 from estimator.step.regime import Regime
 from estimator.step.training import trace_training
@@ -123,9 +122,8 @@ def _headed(run: Run, arch: Architecture) -> Architecture:
 
 
 def _cached(run: Run) -> int:
-    """Tokens in the cache beyond the prompt: all for llama.cpp, all but the one being decoded for transformers."""
-    new = int(run.new_tokens or 0)
-    return new if run.engine == "llama.cpp" else max(new - 1, 0)
+    """Tokens in the cache beyond the prompt: all but the one being decoded."""
+    return max(int(run.new_tokens or 0) - 1, 0)
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:
@@ -150,13 +148,11 @@ def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout =
     parts = share_of(inventory(arch), shares)
     if regime.training:
         return trace_training(arch, parts, regime, layout)
-    if regime.engine == "llama.cpp":
-        return trace_llama_cpp(arch, parts, regime)
     return trace_inference(arch, parts, regime, decode=regime.generates)
 
 
 def share_of(parts: Inventory, shares: int) -> Inventory:
-    """Whole layers are dealt out (accelerate's device_map, llama.cpp's layer split): the first card's, rounded up."""
+    """Whole layers are dealt out (accelerate's device_map): the first card's, rounded up."""
     return replace(parts, layers=parts.layers[: -(-len(parts.layers) // shares)]) if shares > 1 else parts
 
 
@@ -178,7 +174,7 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     gradients = bytes_of(list(trained))
     untraced = gradients - traced if regime.linear_experts and regime.adapter is not None else 0
     loaded = weights(arch, held, regime)
-    loading = loading_bytes(held, regime, loaded) if regime.engine == "hf" else loaded.bytes
+    loading = loading_bytes(held, regime, loaded)
     return Base(loaded, trained, memory, gradients, untraced, loading, standing_models(arch, held, regime))
 
 

@@ -13,8 +13,8 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
     if run.parallel is not None and run.task == "train":
         run = run.model_copy(update={"parallel": agreeing(run.gpu_count or 1, run.parallel)})
     if run.parallel is None or (run.parallel == Parallel() and (run.gpu_count or 1) > 1):
-        parallel = update["parallel"] = parallel_of(run.gpu_count or 1, run.task)
-        said.append(_engine(parallel.engine))
+        parallel = update["parallel"] = parallel_of(run.gpu_count or 1, run.task, run.engine)
+        said.append(TENSOR if parallel.tensor > 1 else _engine(parallel.engine))
     if run.offload is None:
         update["offload"] = ON_THE_CARD
         said.append(NOTHING_OFFLOADED)
@@ -56,6 +56,13 @@ ENGINES = {
     "device_map": ("several cards and no engine named: layers dealt out", "多卡且未指定并行方式：按层分摊"),
 }
 ON_THE_CARD = Offload()
+SERVERS = ("vllm", "sglang", "tgi")
+TENSOR = Assumption(
+    field="parallel.tensor",
+    value="cards",
+    why="several cards: every layer is split over them (tensor parallel)",
+    why_zh="多张卡：每层切分到各卡（张量并行）",
+)
 NOTHING_OFFLOADED = Assumption(
     field="offload",
     value="none",
@@ -65,10 +72,12 @@ NOTHING_OFFLOADED = Assumption(
 
 
 @lru_cache(maxsize=64)
-def parallel_of(cards: int, task: str | None) -> Parallel:
+def parallel_of(cards: int, task: str | None, engine: str | None = None) -> Parallel:
     """What several cards do when nothing is said."""
     if cards == 1:
         return Parallel()
+    if task != "train" and engine in SERVERS:
+        return Parallel(tensor=cards)
     return Parallel(engine="ddp", data=cards) if task == "train" else Parallel(engine="device_map")
 
 

@@ -25,7 +25,16 @@ ROOM = 0.25
 OURS = ("micro_batch", "seq_len", "context_len", "new_tokens", "concurrency", "adapter.rank")
 """Assumptions that no framework makes, told together."""
 
-WEIGHTY = ("framework", "engine", "precision", "loss", "gradient_checkpointing", "optimizer", "weight_format")
+WEIGHTY = (
+    "context_len",
+    "framework",
+    "engine",
+    "precision",
+    "loss",
+    "gradient_checkpointing",
+    "optimizer",
+    "weight_format",
+)
 """Further assumptions that are told in a short answer; --explain tells all."""
 
 TOLD_APART = ("model", "way", "cards", "shape")
@@ -136,7 +145,9 @@ class Describer:
             path = f"estimates[{index}].assumptions[{number}]"
             if fields is not None and one.field not in fields:
                 continue
-            if one.field in OURS:
+            if one.field in OURS and (
+                one.field != "context_len" or one.why.startswith("ours: a ") or one.why.endswith(" tokens")
+            ):
                 ours.append(self._value(path, one))
             elif one.field in WEIGHTY:
                 others.append(self._value(path, one) + colon + self._why(path))

@@ -47,6 +47,12 @@ class Ledger:
         self._note(float(value), unit, path)
         return f"{value:,}"
 
+    def number(self, path: str) -> str:
+        """A plain number at a path, such as a share."""
+        value = self.at(path)
+        self._note(float(value), "", path)
+        return f"{value:g}"
+
     def words(self, path: str) -> str:
         """A text of the estimator, with the figures in it; versions and names are none."""
         text = str(self.at(path))

@@ -6,7 +6,7 @@ from bot.intake.sheet import Sheet
 
 WORD_FIELDS = (
     "optimizer", "weight_format", "precision", "gradient_checkpointing", "attention", "loss", "method", "stage",
-    "engine", "framework", "parallelism", "offload", "task",
+    "engine", "framework", "parallelism", "offload", "task", "kv_dtype",
 )  # fmt: skip
 LOOK_BACK = 3
 
@@ -125,7 +125,8 @@ def read_bare_lengths(sheet: Sheet) -> None:
         if number is None or token.kind != "number" or not sheet.is_free(index, number.end):
             continue
         with_k = number.end == index + 2 and sheet.tokens[index + 1].text == "k"
-        alone = number.end >= len(sheet.tokens) or not sheet.tokens[number.end].glued
+        behind = sheet.tokens[number.end] if number.end < len(sheet.tokens) else None
+        alone = behind is None or not behind.glued or behind.text in "?？,，.。!！"
         if alone and (with_k or _is_round(number.value)) and 128 <= number.value <= LIMITS["seq_len"][1]:
             sheet.read("seq_len", int(number.value), index, number.end, "a round number of tokens")
 

@@ -16,6 +16,12 @@ LIMITS: dict[str, tuple[float, float]] = {
     "rank": (1, 1_000_000),
     "concurrency": (1, 1_000_000),
     "new_tokens": (0, 100_000_000),
+    "gpu_memory_utilization": (0.01, 1),
+    "n_gpu_layers": (0, 1_000),
+    "ubatch": (1, 1_000_000),
+    "max_num_seqs": (1, 1_000_000),
+    "max_num_batched_tokens": (1, 100_000_000),
+    "moe_on_cpu": (0, 1_000),
     "epochs": (0.001, 1_000_000),
     "samples": (1, 1e12),
     "memory_gb": (0.5, 10_000),
@@ -25,6 +31,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 """What a real run can have; beyond, the number is a slip or a joke and is asked back."""
 
 WHOLE = frozenset({"micro_batch", "seq_len", "grad_accum", "gpu_count", "nodes", "rank", "concurrency", "new_tokens"})
+WHOLE |= {"n_gpu_layers", "ubatch", "max_num_seqs", "max_num_batched_tokens", "moe_on_cpu"}
 COUNTED = WHOLE | {"epochs", "samples"}
 BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens"})
 LINKS = frozenset({"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "为", "是", "设", "成", "到", "约", "开"})

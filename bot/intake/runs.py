@@ -19,6 +19,11 @@ SAME_CARD = 0.05
 """Stated and marketed memory this close mean one card: an H20 of 96 or 98 GB."""
 FOUR_BIT = ("nf4", "nf4-dq", "fp4")
 SERVERS = ("vllm", "sglang", "tgi")
+GGUF_ENGINES = ("llama.cpp", "ollama")
+GGUF_OF = {"nf4": "Q4_K_M", "fp4": "Q4_K_M", "nf4-dq": "Q4_K_M", "int8": "Q8_0"}
+"""What "4bit" and "8bit" mean to an engine that reads GGUF files."""
+SERVING = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "n_gpu_layers", "ubatch", "moe_on_cpu")
+"""Fields of ``serving`` that a message may name."""
 OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_accum", "micro_batch", "epochs")
 PLAIN = (
     "stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine",
@@ -77,7 +82,15 @@ def _shared_fields(sheet: Sheet) -> Fields:
     if tasks := _tasks(sheet):
         fields["task"] = tasks
     parallel = _parallel_fields(sheet)
-    return {**fields, **({"parallel": parallel} if parallel else {}), **_offload_fields(sheet)}
+    spread = {"parallel": parallel} if parallel else {}
+    return {**fields, **_serving_fields(sheet), **spread, **_offload_fields(sheet)}
+
+
+def _serving_fields(sheet: Sheet) -> Fields:
+    """What a serving engine is told: flags of its command, the cache's type."""
+    told = {name: values[-1] for name in SERVING if (values := sheet.values(name))}
+    caches = sheet.values("kv_dtype")
+    return {**({"serving": told} if told else {}), **({"kv_cache": {"dtype": caches[-1]}} if caches else {})}
 
 
 def _tasks(sheet: Sheet) -> str | None:
@@ -155,6 +168,8 @@ def settled(fields: Fields, running: bool) -> Fields:
     _settle_task(run, running)
     _settle_method(run)
     _settle_cards(run)
+    if run.get("engine") in GGUF_ENGINES and run.get("weight_format") in GGUF_OF:
+        run["weight_format"] = GGUF_OF[run["weight_format"]]
     if run.get("task") in ("infer", "serve") and "seq_len" in run:
         run["context_len"] = run.pop("seq_len")
     if run.get("task") == "train" and "context_len" in run:
@@ -169,7 +184,14 @@ def _settle_task(run: Fields, running: bool) -> None:
         run["task"] = "serve"
     elif any(run.get(name) for name in OF_TRAINING):
         run["task"] = "train"
-    elif run.get("engine") or run.get("new_tokens") or _is_file_format(run) or (running and _is_chat_model(run)):
+    elif (
+        run.get("engine")
+        or run.get("new_tokens")
+        or run.get("serving")
+        or run.get("kv_cache")
+        or _is_file_format(run)
+        or (running and _is_chat_model(run))
+    ):
         run["task"] = "infer"
 
 

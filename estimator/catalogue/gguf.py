@@ -154,6 +154,19 @@ def stored_tensors(arch: Architecture, found: Inventory, file_type: str) -> Iter
     yield from mix.layers(found)
 
 
+@lru_cache(maxsize=128)
+def stored_layers(arch: Architecture, found: Inventory, file_type: str) -> tuple[tuple[Stored, ...], ...]:
+    """The tensors of each layer, in order."""
+    mix = _Mix(arch, found, file_type)
+    return tuple(
+        tuple(
+            Stored(weight, mix.type(weight, layer if mix.depends(weight) else None))
+            for weight in found.kinds[index].weights
+        )
+        for layer, index in enumerate(found.layers)
+    )
+
+
 class _Mix:
     """The rules of a file type as far as a model's own facts decide them."""
 

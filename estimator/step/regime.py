@@ -60,8 +60,6 @@ class Regime:
     fused: tuple[str, ...] = ()
     logits: str = "last"
     generates: bool = True
-    engine: str = "hf"
-    ubatch: int = 512
     load_itemsize: int = 0
     cache: str | None = None
     dropout: bool = True

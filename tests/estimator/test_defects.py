@@ -272,11 +272,11 @@ def test_the_cache_is_told_per_token() -> None:
 
 
 def test_llama_cpp_has_one_compute_buffer() -> None:
-    found = answer(model="meta-llama/Llama-2-7b-hf", task="infer", weight_format="Q4_K_M").serving
+    found = answer(model="meta-llama/Llama-2-7b-hf", task="infer", weight_format="Q4_K_M", context_len=1024).serving
     assert found is not None
     assert found.compute_buffer_bytes
     assert found.activation_peak_bytes is None
-    assert found.kv_bytes == 1280 * 524_288
+    assert found.kv_bytes == 1024 * 524_288
 
 
 def test_windows_hold_the_whole_prompt_at_first() -> None:

@@ -1,0 +1,163 @@
+"""An engine's memory told as an estimate: the card's counters, the breakdown, whether it starts, what is possible."""
+
+from estimator import card, positions, reasons
+from estimator.architecture import Architecture
+from estimator.catalogue import GpuMatch
+from estimator.downgrades.around import Outcome
+from estimator.schema import (
+    Assumption,
+    Block,
+    Estimate,
+    Fit,
+    Host,
+    Interval,
+    Largest,
+    PerGpu,
+    PhasePeak,
+    Range,
+    Run,
+    ServingMemory,
+    Verdict,
+)
+from estimator.serving import solve
+from estimator.serving.engines import FILES, check_engine, memory_of
+from estimator.serving.facts import gib
+from estimator.serving.memory import Memory
+from estimator.serving.plan import Plan, plan_of
+from estimator.serving.startup import needs_offload, startup_notes
+from estimator.serving.vllm import utilization
+
+CONTEXT = (0.25, 0.45, 0.75)
+"""GiB of the CUDA context and loaded kernels (data/card.toml)."""
+
+
+def serving_estimate(
+    run: Run, arch: Architecture, gpu: GpuMatch | None, usable: int | None, assumptions: list[Assumption]
+) -> Estimate:
+    """The estimate of a run of a serving engine whose defaults are filled."""
+    check_engine(str(run.engine))
+    plan = plan_of(run, arch, gpu)
+    found = memory_of(plan)
+    result = Estimate(
+        id=None, run=run, assumptions=assumptions, notes=list(found.notes), per_gpu=per_gpu(plan, found),
+        serving=serving_memory(plan, found), host=Host(ram=found.host),
+    )  # fmt: skip
+    if usable is not None:
+        _solved(result, plan, found, usable)
+    return result
+
+
+def outcome(run: Run, arch: Architecture, gpu: GpuMatch, usable: int) -> Outcome | None:
+    """What a changed run needs, for the search of moves; None where the host's memory is too small for it."""
+    plan = plan_of(run, arch, gpu)
+    found = memory_of(plan)
+    if run.host_ram_gib is not None and found.host > gib(run.host_ram_gib):
+        return None
+    needed = found.weights.bytes + found.beside + found.cache.needed
+    held = Range(low=needed - found.uncertain[0], expected=needed, high=needed + found.uncertain[1])
+    shown = device(plan, found, held)
+    return Outcome(needed, shown, fit_of(plan, found, shown, usable).verdict, (needed,))
+
+
+def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
+    """Whether it fits, and what would."""
+    assert result.per_gpu is not None and result.serving is not None
+    result.fit = fit_of(plan, found, result.per_gpu.device_peak, usable)
+    serving = result.serving
+    users, length = solve.most_users(plan, found, usable), solve.longest_request(plan, found, usable)
+    serving.users_possible, serving.max_len_possible = users, length
+    serving.layers_possible = solve.layers_possible(plan, usable)
+    serving.best_format = solve.best_format(plan, usable)
+    if plan.engine == "vllm":
+        serving.utilization_needed = solve.utilization_needed(plan, found, utilization(plan))
+    new = int(plan.run.new_tokens or 0)
+    result.max, beyond = positions.capped(Largest(micro_batch=users, seq_len=max(length - new, 0)), plan.run, plan.arch)
+    result.notes = startup_notes(plan, found) + result.notes
+    if (offload := needs_offload(plan, serving.layers_possible)) is not None:
+        result.notes.insert(0, offload)
+    result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
+
+
+def per_gpu(plan: Plan, found: Memory) -> PerGpu:
+    """What one card holds."""
+    allocated, (below, above) = found.allocated, found.uncertain
+    if found.left is not None and found.left > 0:
+        # What activations take more, the cache has less: the sum is the engine's share of the card.
+        below, above = below // 4, above // 4
+    held = Range(low=allocated - below, expected=allocated, high=allocated + above)
+    return PerGpu(
+        allocated_peak=allocated,
+        reserved_peak=Range(low=allocated, expected=allocated, high=held.high),
+        device_peak=device(plan, found, held),
+        interval=Interval(low=held.low, high=held.high, coverage=0.9),
+        peak_phase="decode" if found.peak_phase == "decode" else "prefill",
+        phases=[
+            PhasePeak(phase="load", allocated_peak=found.weights.bytes),
+            PhasePeak(phase="decode" if found.peak_phase == "decode" else "prefill", allocated_peak=allocated),
+        ],
+        at_peak=blocks(found),
+        steady=found.weights.bytes + found.cache.bytes,
+    )
+
+
+def device(plan: Plan, found: Memory, held: Range) -> Range:
+    """What nvidia-smi shows: the allocator's, NCCL, graphs and the context."""
+    context = (0, 0, 0) if plan.engine in (*FILES, "exllama") else tuple(gib(value) for value in CONTEXT)
+    low, expected, high = (outside + around for outside, around in zip(found.outside, context, strict=True))
+    return Range(low=held.low + low, expected=held.expected + expected, high=held.high + high)
+
+
+def blocks(found: Memory) -> list[Block]:
+    """The breakdown, largest first; sums to the allocated peak."""
+    listed = [reasons.weights_block("weights", found.weights)]
+    listed.append(reasons.block("kv_cache", found.cache.bytes, *found.cache.why))
+    listed += [reasons.block(share.item, share.bytes, *share.why) for share in found.shares]
+    return sorted((block for block in listed if block.bytes), key=lambda block: -block.bytes)
+
+
+def serving_memory(plan: Plan, found: Memory) -> ServingMemory:
+    """What the engine would print."""
+    cache = found.cache
+    printed = cache.bytes if found.printed_cache is None else found.printed_cache
+    unsure = found.uncertain if found.left is not None else (0, 0)
+    return ServingMemory(
+        weights_bytes=found.weights.bytes if found.printed_weights is None else found.printed_weights,
+        kv_bytes=printed,
+        kv_bytes_per_token=cache.per_token,
+        kv_tokens=cache.tokens,
+        concurrency=cache.concurrency,
+        max_len_possible=cache.longest,
+        activation_peak_bytes=None if found.compute_buffer is not None else found.activation,
+        non_torch_bytes=found.non_torch,
+        cuda_graph_bytes=found.graphs,
+        compute_buffer_bytes=found.compute_buffer,
+        kv_bytes_low=max(printed - unsure[0], 0),
+        kv_bytes_high=printed + unsure[1],
+        users_possible=cache.users,
+        layers_on_card=found.layers_on_card,
+    )
+
+
+def fit_of(plan: Plan, found: Memory, shown: Range, usable: int) -> Fit:
+    """Whether the engine starts and holds the requests; engines that take a share are judged by their cache."""
+    if found.left is None:
+        return card.fit(shown, usable)
+    margin = found.left - found.cache.needed
+    blocked = plan.engine == "vllm" and plan.taken > 0 and usable < utilization(plan) * (plan.total or 0)
+    return Fit(
+        verdict="does_not_fit" if blocked else _verdict(margin, found.uncertain[0]),
+        usable=usable,
+        margin=margin,
+        confidence=0.01 if blocked else _confidence(margin, max(found.uncertain[0], 1)),
+    )
+
+
+def _verdict(margin: int, unsure: int) -> Verdict:
+    if margin >= unsure:
+        return "fits"
+    return "tight" if margin >= 0 else "does_not_fit"
+
+
+def _confidence(margin: int, unsure: int) -> float:
+    """Probability that it fits: the margin in parts of the uncertainty (5 %, 50 %, 95 %)."""
+    return round(min(max(0.5 + 0.45 * margin / unsure, 0.01), 0.99), 3)

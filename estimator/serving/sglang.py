@@ -1,0 +1,107 @@
+"""SGLang: what a load leaves, less a share of the card kept free, is the pool of keys, values and states."""
+
+from estimator.serving.adapters import adapter_slots, draft_of
+from estimator.serving.facts import by_ranks, facts, gib, version_of
+from estimator.serving.memory import Cache, Memory, Share, Why
+from estimator.serving.plan import Plan
+from estimator.serving.profile import non_torch
+from estimator.serving.vllm import per_token, rank_caches, weights_of
+
+MIB = 1 << 20
+
+
+def memory(plan: Plan) -> Memory:
+    """What one rank takes."""
+    weights, slots, (draft, draft_token) = weights_of(plan), adapter_slots(plan), draft_of(plan)
+    extra = gib(facts()["sglang"]["load_extra_gib"])
+    held = weights.bytes + slots + draft + extra
+    share = fraction(plan) if plan.total else None
+    pool = None
+    if plan.total is not None and share is not None:
+        pool = int(share * plan.total) - held - non_torch(plan)
+    cache = cache_of(plan, pool, draft_token)
+    graphs = gib(facts()["sglang"]["graphs_gib"]) if plan.graphs else 0
+    work = activation(plan)
+    unsure = int(0.05 * (pool if pool is not None and pool > 0 else cache.bytes))
+    shares = (
+        Share("activations", work, Why("prefill of one chunk, outside the pool", "一个预填充分块，位于缓存池之外")),
+        Share(
+            "adapter", slots, Why(f"{plan.serving.lora_slots} LoRA slots", f"{plan.serving.lora_slots} 个 LoRA 槽位")
+        ),
+        Share("other", draft, Why("draft model", "草稿模型")),
+        Share("allocator_rounding", extra, Why("what a load takes beyond its tensors", "加载时张量之外的占用")),
+    )
+    return Memory(
+        weights=weights,
+        cache=cache,
+        shares=tuple(one for one in shares if one.bytes),
+        outside=(non_torch(plan), non_torch(plan) + graphs, non_torch(plan) + 2 * graphs),
+        uncertain=(unsure + plan.unsure_total, unsure),
+        left=pool,
+        non_torch=non_torch(plan),
+        graphs=graphs,
+        printed_weights=held,
+    )
+
+
+def fraction(plan: Plan) -> float:
+    """``mem_fraction_static``: stated, by ranks in old versions, computed from the card in newer ones."""
+    table, total = facts()["sglang"], plan.total or 0
+    if plan.serving.gpu_memory_utilization:
+        return float(plan.serving.gpu_memory_utilization)
+    multimodal = table["fraction"]["multimodal_share"] if plan.arch.vision else 1.0
+    if plan.version < version_of(table["fraction"]["computed_since"]):
+        return float(by_ranks(table["fraction"]["by_ranks"], plan.ranks)) * float(multimodal)
+    return (1 - reserve(plan) / max(total // MIB, 1)) * float(multimodal)
+
+
+def reserve(plan: Plan) -> float:
+    """MiB kept free for chunks, graphs and ranks."""
+    table, total = facts()["sglang"], (plan.total or 0) // MIB
+    row = chunk_row(plan)
+    captured = row["many" if plan.tensor >= 4 else "few"]
+    keep = table["reserve"]["base_mib"] + table["reserve"]["mib_per_chunk_token"] * row["chunk"]
+    keep += table["reserve"]["mib_per_captured"] * captured + table["reserve"]["mib_per_rank"] * plan.ranks
+    return float(max(keep, table["reserve"]["large_mib"]) if total > table["reserve"]["large_from_mib"] else keep)
+
+
+def chunk_row(plan: Plan) -> dict[str, int]:
+    """The defaults for the card's memory."""
+    total = (plan.total or 0) // MIB
+    rows: list[dict[str, int]] = facts()["sglang"]["computed"]
+    return [row for row in rows if row["from_mib"] <= total][-1]
+
+
+def activation(plan: Plan) -> int:
+    """A chunk's widest rows and the logits of the running sequences."""
+    chunk = plan.serving.max_num_batched_tokens or chunk_row(plan)["chunk"]
+    wide = 3 * plan.arch.intermediate // plan.tensor + 4 * plan.arch.hidden
+    return chunk * wide * 2 + (plan.serving.max_num_seqs or plan.users) * plan.arch.vocab * 4
+
+
+def cache_of(plan: Plan, pool: int | None, draft_token: int) -> Cache:
+    """Tokens are real ones: full layers keep all, states have slots of their own."""
+    caches = rank_caches(plan)
+    token, states = int(per_token(caches)) + draft_token, sum(cache.layers * cache.state for cache in caches)
+    slots = plan.serving.max_num_seqs or plan.users
+    needed = plan.users * plan.length * token + slots * states
+    if pool is None:
+        held, tokens = plan.users * plan.length * token, plan.users * plan.length
+    else:
+        ratio, pooled = facts()["sglang"]["states"]["ratio"], max(pool, 0)
+        for_states = int(pooled * ratio / (1 + ratio)) if states else 0
+        if states and plan.serving.max_num_seqs:
+            for_states = min((slots + 1) * states, pooled)
+        held = pooled - for_states
+        tokens = held // token if token else 0
+    concurrency = round(tokens / plan.length, 2)
+    return Cache(
+        bytes=held,
+        needed=min(needed, held) if pool is None else needed,
+        per_token=float(token),
+        tokens=tokens,
+        concurrency=concurrency,
+        longest=tokens if pool is not None else None,
+        users=int(concurrency) if pool is not None else None,
+        why=Why(f"{tokens:,} tokens x {token:,} B", f"{tokens:,} 个 token x {token:,} 字节"),
+    )

@@ -1,0 +1,94 @@
+"""Solved for: the longest request, how many users, the share of the card, layers on the card, the best format."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from estimator.catalogue import weight_format
+from estimator.errors import EstimatorError
+from estimator.serving.engines import FILES, memory_of
+from estimator.serving.memory import Memory
+from estimator.serving.plan import Plan
+
+MOST_LENGTH = 1 << 24
+MOST_USERS = 1 << 16
+MOST_SHARE = 0.97
+"""A larger share of the card leaves nothing for graphs and the context."""
+
+GGUF_LADDER = ("F16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "IQ4_XS", "Q3_K_M", "Q2_K", "IQ2_XXS")
+SERVER_LADDER = (None, "fp8", "awq-4bit-g128")
+EXLLAMA_LADDER = ("exl2-8bpw", "exl2-6bpw", "exl2-5bpw", "exl2-4bpw", "exl2-3bpw", "exl2-2.5bpw")
+
+
+def needed_on_card(found: Memory) -> int:
+    """The high end of what an engine without a pool shows on its card."""
+    return found.allocated + found.uncertain[1] + found.outside[2]
+
+
+def fits(plan: Plan, usable: int) -> bool:
+    """Whether the run starts and holds what was asked for, with its margin."""
+    found = memory_of(plan)
+    if found.left is not None:
+        return found.left - found.uncertain[0] >= found.cache.needed
+    return needed_on_card(found) <= usable
+
+
+def largest(holds: Callable[[int], bool], most: int) -> int:
+    """The largest number for which ``holds``, which does not come back once lost; 0 where not even 1 does."""
+    low, high = 0, 1
+    while high <= most and holds(high):
+        low, high = high, 2 * high
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def longest_request(plan: Plan, found: Memory, usable: int) -> int:
+    """Tokens of the longest request, the users as asked."""
+    if found.cache.longest is not None and plan.users == 1:
+        return found.cache.longest
+    return largest(lambda length: fits(replace(plan, length=length), usable), MOST_LENGTH)
+
+
+def most_users(plan: Plan, found: Memory, usable: int) -> int:
+    """Users at once, the length as asked."""
+    if found.cache.users is not None:
+        return found.cache.users
+    return largest(lambda users: fits(replace(plan, users=users), usable), MOST_USERS)
+
+
+def layers_possible(plan: Plan, usable: int) -> int | None:
+    """The largest ``-ngl`` that fits."""
+    if plan.engine not in FILES:
+        return None
+    layers = len(plan.arch.layer_types) + 1
+
+    def holds(count: int) -> bool:
+        return fits(replace(plan, serving=plan.serving.model_copy(update={"n_gpu_layers": count})), usable)
+
+    return layers if holds(layers) else largest(holds, layers)
+
+
+def utilization_needed(plan: Plan, found: Memory, used: float) -> float | None:
+    """The smallest share of the card that holds the requests; None where no share does."""
+    if plan.total is None or found.left is None:
+        return None
+    share = used + (found.cache.needed - found.left + found.uncertain[0]) / plan.total
+    return round(share + 0.0049, 2) if share <= MOST_SHARE else None
+
+
+def best_format(plan: Plan, usable: int) -> str | None:
+    """The weights with the most bits with which the run fits; None where none does."""
+    ladder = GGUF_LADDER if plan.engine in FILES else EXLLAMA_LADDER if plan.engine == "exllama" else SERVER_LADDER
+    for name in ladder:
+        if _tried(replace(plan, fmt=weight_format(name).name if name else None), usable):
+            return name or "bf16"
+    return None
+
+
+def _tried(plan: Plan, usable: int) -> bool:
+    try:
+        return fits(plan, usable)
+    except EstimatorError:
+        return False

@@ -1,0 +1,30 @@
+"""Questions about serving engines reach the fields that decide."""
+
+from typing import Any
+
+import pytest
+
+from bot.intake.understand import understand
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("ollama llama3.1 70b q4 on 24G", {"engine": "ollama", "weight_format": "Q4_K_M"}),
+        ("llama.cpp qwen3 32b q4_k_m on a 3090 with -ngl 20", {"serving": {"n_gpu_layers": 20}}),
+        ("llama.cpp qwen3 235b q4_k_m --n-cpu-moe 94 ctx 32k kv q8_0", {"kv_cache": {"dtype": "q8_0"}}),
+        ("which quant of qwen2.5 72b fits 48GB with llama.cpp at 16k?", {"context_len": 16384}),
+        ("vllm qwen2.5 7b --gpu-memory-utilization 0.85", {"serving": {"gpu_memory_utilization": 0.85}}),
+        ("vllm llama3 8b fp8 kv cache on a 4090", {"kv_cache": {"dtype": "fp8"}}),
+    ],
+)
+def test_engine_options_are_read(text: str, fields: dict[str, Any]) -> None:
+    run = understand(text).runs[0]
+    assert {name: run.get(name) for name in fields} == fields
+
+
+@pytest.mark.parametrize(
+    "text", ["how many users can llama-3 8b serve on a 4090 with vllm", "4090 跑 vllm llama3 8b 最大并发"]
+)
+def test_users_are_asked_for(text: str) -> None:
+    assert understand(text).question == "max_batch"

@@ -1,0 +1,197 @@
+"""What the engines' rules imply, whatever the model: monotone, adding up, refusing with a reason and a cure."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator.errors import EstimatorError
+from estimator.estimate import estimate
+from estimator.schema import Estimate, Run
+
+MODELS = ("llama-3.1-8b", "qwen3-30b-a3b", "gemma-3-4b", "deepseek-v2-lite", "qwen3.6-35b-a3b", "gpt-oss-20b")
+ENGINES = ("vllm", "sglang", "tgi", "llama.cpp")
+
+
+def answer(**fields: Any) -> Estimate:
+    fields.setdefault("task", "serve")
+    return estimate(Run.model_validate(fields))
+
+
+def tokens(**fields: Any) -> int:
+    found = answer(model="llama-3.1-8b", engine="vllm", gpu="H100", context_len=8192, **fields).serving
+    assert found is not None
+    assert found.kv_tokens is not None
+    return found.kv_tokens
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    model=st.sampled_from(MODELS),
+    engine=st.sampled_from(ENGINES),
+    length=st.integers(1, 60_000),
+    users=st.integers(1, 40),
+    gpu=st.sampled_from([None, "RTX 4090", "H200", "24GB"]),
+)
+def test_blocks_add_up_and_ranges_are_ordered(
+    model: str, engine: str, length: int, users: int, gpu: str | None
+) -> None:
+    found = answer(model=model, engine=engine, context_len=length, concurrency=users, gpu=gpu)
+    assert found.per_gpu is not None
+    assert found.serving is not None
+    per_gpu = found.per_gpu
+    assert sum(block.bytes for block in per_gpu.at_peak) == per_gpu.allocated_peak
+    assert per_gpu.interval.low <= per_gpu.allocated_peak <= per_gpu.interval.high
+    assert per_gpu.device_peak.low <= per_gpu.device_peak.expected <= per_gpu.device_peak.high
+    assert all(block.why and block.why_zh for block in per_gpu.at_peak)
+    assert (found.fit.verdict is None) == (gpu is None)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    model=st.sampled_from(MODELS),
+    engine=st.sampled_from(ENGINES),
+    length=st.integers(1, 30_000),
+    more=st.integers(1, 999),
+)
+def test_more_tokens_never_need_less(model: str, engine: str, length: int, more: int) -> None:
+    short, long = (answer(model=model, engine=engine, context_len=size) for size in (length, length + more))
+    assert short.serving is not None
+    assert long.serving is not None
+    assert (short.serving.kv_bytes or 0) <= (long.serving.kv_bytes or 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(share=st.floats(0.3, 0.95), more=st.floats(0.001, 0.05))
+def test_a_larger_share_never_holds_fewer_tokens(share: float, more: float) -> None:
+    assert tokens(serving={"gpu_memory_utilization": share}) <= tokens(
+        serving={"gpu_memory_utilization": min(share + more, 1)}
+    )
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_longest_request_is_the_longest(model: str) -> None:
+    found = answer(model=model, engine="vllm", gpu="H100", context_len=4096).serving
+    assert found is not None
+    longest = found.max_len_possible or 0
+    fits = [
+        answer(model=model, engine="vllm", gpu="H100", context_len=length).serving for length in (longest, longest + 64)
+    ]
+    assert fits[0] is not None
+    assert fits[1] is not None
+    assert (fits[0].users_possible or 0) >= 1 > (fits[1].users_possible or 0)
+
+
+def test_a_pool_of_hybrid_layers_is_grouped() -> None:
+    found = answer(model="qwen3.5-35b-a3b", engine="vllm", weight_format="fp8", gpu="H200", context_len=10_000).serving
+    assert found is not None
+    assert found.kv_bytes_per_token == 10 * 2 * 2 * 256 * 2
+
+
+def test_heads_are_split_and_one_stays() -> None:
+    two, sixteen = (
+        answer(model="llama-3.1-70b", engine="vllm", parallel={"tensor": ranks}, context_len=1024).serving
+        for ranks in (2, 16)
+    )
+    assert two is not None
+    assert sixteen is not None
+    assert two.kv_bytes_per_token == 4 * 2 * 80 * 128 * 2
+    assert sixteen.kv_bytes_per_token == 2 * 80 * 128 * 2
+
+
+def test_heads_that_do_not_divide_are_refused() -> None:
+    with pytest.raises(EstimatorError, match="do not divide"):
+        answer(model="qwen2.5-7b", engine="vllm", parallel={"tensor": 3}, context_len=1024)
+
+
+def test_without_blocks_it_says_so_and_how_to_mend_it() -> None:
+    found = answer(model="qwen2.5-72b", engine="vllm", gpu="RTX 4090", context_len=8192)
+    assert found.fit.verdict == "does_not_fit"
+    assert "nothing is left for the KV cache" in found.notes[0].why
+    assert "8 cards" in found.notes[0].why
+
+
+def test_a_length_that_is_too_long_names_the_longest() -> None:
+    found = answer(model="llama-3.1-8b", engine="vllm", gpu="RTX 4090", context_len=131_072)
+    assert found.serving is not None
+    assert found.fit.verdict == "does_not_fit"
+    assert f"--max-model-len to at most {found.serving.max_len_possible:,}" in found.notes[0].why
+
+
+def test_memory_that_others_hold_stops_the_start() -> None:
+    found = answer(model="qwen2.5-0.5b", engine="vllm", gpu="RTX 4090", context_len=2048, reserved_by_others_gib=6)
+    assert found.fit.verdict == "does_not_fit"
+    assert found.notes[0].field == "serving.gpu_memory_utilization"
+
+
+def test_requests_beyond_the_cache_wait() -> None:
+    found = answer(model="llama-3.1-8b", engine="vllm", gpu="RTX 4090", context_len=8192, concurrency=50)
+    assert found.notes[0].field == "concurrency"
+    assert found.fit.verdict == "does_not_fit"
+
+
+def test_layers_move_from_the_card_to_the_host() -> None:
+    run = {
+        "model": "llama-3.1-70b",
+        "engine": "llama.cpp",
+        "weight_format": "Q4_K_M",
+        "context_len": 4096,
+        "gpu": "24GB",
+    }
+    whole, part = answer(**run), answer(**run, serving={"n_gpu_layers": 30})
+    assert whole.per_gpu is not None
+    assert part.per_gpu is not None
+    assert whole.serving is not None
+    assert whole.fit.verdict == "does_not_fit"
+    assert part.fit.verdict == "fits"
+    assert whole.per_gpu.allocated_peak > part.per_gpu.allocated_peak
+    assert part.host.ram > whole.host.ram
+    assert 35 <= (whole.serving.layers_possible or 0) <= 45
+
+
+def test_experts_on_the_host_leave_the_card() -> None:
+    run = {"model": "qwen3-30b-a3b", "engine": "llama.cpp", "weight_format": "Q4_K_M", "context_len": 4096}
+    whole, part = answer(**run), answer(**run, serving={"moe_on_cpu": True})
+    assert whole.serving is not None
+    assert part.serving is not None
+    assert (part.serving.weights_bytes or 0) < (whole.serving.weights_bytes or 0) / 8
+    assert part.host.ram > 15e9
+
+
+def test_cards_share_the_layers() -> None:
+    one, two = (
+        answer(model="llama-3.1-8b", engine="llama.cpp", weight_format="Q4_K_M", context_len=8192, gpu_count=count)
+        for count in (1, 2)
+    )
+    assert one.serving is not None
+    assert two.serving is not None
+    assert one.per_gpu is not None
+    assert two.per_gpu is not None
+    assert one.serving.weights_bytes == two.serving.weights_bytes
+    assert two.per_gpu.allocated_peak < 0.7 * one.per_gpu.allocated_peak
+
+
+def test_slots_and_drafts_cost_tokens() -> None:
+    plain = tokens()
+    assert tokens(serving={"lora_slots": 4}) < plain
+    assert tokens(serving={"draft_model": "llama-3.2-1b"}) < plain
+
+
+def test_ollama_takes_gguf_and_its_own_context() -> None:
+    found = answer(model="llama-3.1-8b", engine="ollama", gpu="RTX 3060 12GB", task="infer")
+    assert found.run is not None
+    assert found.run.weight_format == "Q4_K_M"
+    assert found.run.context_len == 4096
+    with pytest.raises(EstimatorError, match="GGUF"):
+        answer(model="llama-3.1-8b", engine="ollama", weight_format="awq-4bit-g128")
+
+
+def test_an_unknown_cache_type_is_refused() -> None:
+    with pytest.raises(EstimatorError, match="not known"):
+        answer(model="llama-3.1-8b", engine="vllm", kv_cache={"dtype": "int3"}, context_len=1024)
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(EstimatorError, match="known are hf, vllm"):
+        answer(model="llama-3.1-8b", engine="triton")
