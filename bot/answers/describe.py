@@ -154,6 +154,15 @@ class Describer:
         joined = name_of(self.lang, "sign", "comma").join(ours)
         return [*([name_of(self.lang, "sign", "ours").format(values=joined)] if ours else []), *others]
 
+    def assumed_briefly(self, index: int) -> str:
+        """What was not given, on one line; the sources stand in the explanation."""
+        told = [
+            self._value(f"estimates[{index}].assumptions[{number}]", one)
+            for number, one in enumerate(self.answer.estimates[index].assumptions)
+            if one.field in (*OURS, *WEIGHTY)
+        ]
+        return name_of(self.lang, "sign", "comma").join(told)
+
     def _value(self, path: str, one: Assumption) -> str:
         name = name_of(self.lang, "field", one.field)
         if isinstance(one.value, int) and not isinstance(one.value, bool):

@@ -4,6 +4,8 @@ import re
 import unicodedata
 
 TEXT_WIDTH = 110
+LEAST_WIDTH = 40
+"""Columns that a wrapped column has at least: beside a very wide one it goes beyond the text's width."""
 _PIECES = re.compile(r"[\u3000-\u9fff\uff00-\uffef]|[^\s\u3000-\u9fff\uff00-\uffef]+|\s+")
 _NEVER_FIRST = frozenset("，。；：、）”！？")
 
@@ -30,7 +32,7 @@ def table(rows: list[list[str]], indent: str = "  ", numeric: tuple[int, ...] = 
     lines = []
     for row in rows:
         cells = [padded(cell, columns[index], index in numeric) for index, cell in enumerate(row[:-1])]
-        last = wrapped(row[-1], " " * start, TEXT_WIDTH - start) if len(columns) > 2 else row[-1]
+        last = wrapped(row[-1], " " * start, max(TEXT_WIDTH - start, LEAST_WIDTH)) if len(columns) > 2 else row[-1]
         if len(columns) == 2 and 1 in numeric:
             last = padded(last, columns[1], right=True)
         lines.append((indent + "  ".join([*cells, last])).rstrip())

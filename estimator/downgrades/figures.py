@@ -6,7 +6,10 @@ from estimator.regimes import tokens_per_row
 from estimator.schema import Run
 
 FAMILIES = {"lion": "Lion"}
-SHARDING = {"fsdp1": "FSDP", "fsdp2": "FSDP", "deepspeed": "ZeRO-3", "device_map": "device_map"}
+SHARDING = {
+    "fsdp1": ("FSDP", "FSDP"), "fsdp2": ("FSDP", "FSDP"), "deepspeed": ("ZeRO-3", "ZeRO-3"),
+    "device_map": ("layers dealt out", "按层分摊"),
+}  # fmt: skip
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -40,8 +43,10 @@ def figures(run: Run) -> dict[str, Any]:
 
 def _groups(run: Run) -> dict[str, Any]:
     parallel, serving = run.parallel, run.serving
+    sharding = SHARDING.get(parallel.engine, ("", "")) if parallel else ("", "")
     return {
-        "sharding": SHARDING.get(parallel.engine, parallel.engine) if parallel else "",
+        "sharding": sharding[0],
+        "sharding_zh": sharding[1],
         "zero": parallel.zero if parallel else 0,
         "tensor": parallel.tensor if parallel else 1,
         "kv": run.kv_cache.dtype if run.kv_cache else None,

@@ -104,7 +104,7 @@ def gguf(run: Run, around: Around) -> tuple[Run, ...]:
 def context(run: Run, around: Around) -> tuple[Run, ...]:
     """Shorter prompts, down to a quarter."""
     known = int(run.context_len or 0)
-    sizes = [known * eighths // 8 // STEP * STEP for eighths in range(7, 1, -1)]
+    sizes = [known * part // 16 // STEP * STEP for part in range(15, 3, -1)]
     return tuple(changed(run, context_len=size) for size in dict.fromkeys(sizes) if LEAST_CONTEXT <= size < known)
 
 

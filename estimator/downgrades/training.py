@@ -227,7 +227,7 @@ def length(run: Run, around: Around) -> tuple[Run, ...]:
             for part, more in shares
             if known % part == 0 and known // part >= LEAST_LENGTH
         )
-    sizes = [known * eighths // 8 // STEP * STEP for eighths in range(7, 1, -1)]
+    sizes = [known * part // 16 // STEP * STEP for part in range(15, 3, -1)]
     return tuple(_cut(run, size) for size in dict.fromkeys(sizes) if LEAST_LENGTH <= size < known)
 
 
