@@ -21,7 +21,7 @@ class Changes:
         self.tool = quoted((run.framework if run.task == "train" else run.engine) or "") if run else ""
 
     def rows(self, everything: bool = False) -> list[list[str]]:
-        """A row a step: name, peak, what it saves, what it comes to and costs; the most useful ones in a short answer."""
+        """A row a step: name, peak, saving, verdict and costs; the most useful ones in a short answer."""
         return [self._row(number) for number in (range(len(self.steps)) if everything else self._most_useful())]
 
     def _row(self, number: int) -> list[str]:

@@ -155,11 +155,11 @@ class Describer:
         return [*([name_of(self.lang, "sign", "ours").format(values=joined)] if ours else []), *others]
 
     def assumed_briefly(self, index: int) -> str:
-        """What was not given, on one line; the sources stand in the explanation."""
+        """What was not given, on one line; most sources stand in the explanation."""
         told = [
-            self._value(f"estimates[{index}].assumptions[{number}]", one)
+            self._value(path, one) + (f" ({self._why(path)})" if _depends_on_more(one) else "")
             for number, one in enumerate(self.answer.estimates[index].assumptions)
-            if one.field in (*OURS, *WEIGHTY)
+            if one.field in (*OURS, *WEIGHTY) and (path := f"estimates[{index}].assumptions[{number}]")
         ]
         return name_of(self.lang, "sign", "comma").join(told)
 
@@ -284,6 +284,11 @@ class Describer:
 
     def _all(self) -> range:
         return range(len(self.answer.estimates))
+
+
+def _depends_on_more(one: Assumption) -> bool:
+    """Whether a value was taken for what the card or the published weights are, not for a tool's habit."""
+    return one.field == "weight_format" or (one.field == "precision" and one.value != "bf16")
 
 
 def _plainly(value: Any) -> str:
