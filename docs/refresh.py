@@ -1,15 +1,19 @@
-"""Runs every example of the README anew and draws its picture: ``python docs/refresh.py``.
+"""Runs every example of the README anew and draws its pictures: ``python docs/refresh.py``.
 
-Examples and picture are real answers, so both are made again whenever the estimator or the templates change; the tests
-fail while they differ.
+Examples and pictures are real answers, so all are made again whenever the estimator or the templates change; the tests
+fail while the examples differ. The pictures of Discord cards are those of tests/bot/discord/test_pictures.py, as a
+browser draws them.
 """
 
 import io
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import resvg_py
 from rich.console import Console
@@ -22,6 +26,8 @@ ROOT = Path(__file__).parent.parent
 QUESTION = "/vram model:0.5b method:lora gpu:8GB"
 FONT = "DejaVu Sans Mono"
 COLUMNS = 112
+CARDS = {"does-not-fit-en-desk.png": "card.png", "fits-zh-hand.png": "card.zh.png"}
+"""Pictures that the tests draw, and what they are called here."""
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ .*$", re.MULTILINE)
 
@@ -51,12 +57,25 @@ def output_of(command: str) -> str:
     return done.stdout.rstrip("\n") + "\n"
 
 
+def draw_cards() -> None:
+    """Discord cards in a browser; the old pictures stay where there is none."""
+    tests = [sys.executable, "-m", "pytest", "-q", "tests/bot/discord/test_pictures.py"]
+    with TemporaryDirectory() as folder:
+        subprocess.run(tests, env={**os.environ, "VRAM_BOT_PICTURES": folder}, check=False, cwd=ROOT)  # noqa: S603
+        for drawn, kept in CARDS.items():
+            if (Path(folder) / drawn).exists():
+                shutil.copy(Path(folder) / drawn, ROOT / "docs" / kept)
+            else:
+                print(f"docs/{kept} was not drawn: that needs the extra dev and chromium")
+
+
 def main() -> None:
-    """Write the README and its picture."""
+    """Write the README and its pictures."""
     readme = ROOT / "README.md"
     readme.write_text(BLOCK.sub(answered, readme.read_text("utf-8")), "utf-8")
     picture = resvg_py.svg_to_bytes(svg_string=svg_of(QUESTION), width=1600, monospace_family=FONT)
     (ROOT / "docs" / "answer.png").write_bytes(bytes(picture))
+    draw_cards()
 
 
 if __name__ == "__main__":

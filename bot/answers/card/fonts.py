@@ -16,8 +16,8 @@ CHINESE = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "WenQuanYi Micro Hei",
     "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei", "Droid Sans Fallback",
 )  # fmt: skip
-PIXELS = 960
-"""Width of a picture; Discord shows it some 550 wide on a desk and 340 in a hand."""
+PIXELS = 800
+"""Width of a picture, twice its units; Discord shows it up to 550 wide on a desk and some 270 in a hand."""
 NO_LETTER = "\ufdd0"
 """Unicode promises that this is never a character, so every font draws its box for it."""
 PROBES = {"en": "Ag0%·", "zh": "显载权评"}

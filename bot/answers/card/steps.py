@@ -27,9 +27,14 @@ def listed(steps: list[Step]) -> list[Step]:
 def step_lines(voice: Voice) -> list[str]:
     """A numbered line for each step: what it saves, what it costs, and whether the run then fits."""
     steps = voice.answer.estimates[0].downgrades
-    lines = [f"{number}. {step_line(voice, step)}" for number, step in enumerate(listed(steps), start=1)]
-    hidden = len(steps) - len(lines)
-    return [*lines, voice.say("more_steps", count=hidden)] if hidden else lines
+    return [f"{number}. {step_line(voice, step)}" for number, step in enumerate(listed(steps), start=1)]
+
+
+def more_line(voice: Voice) -> list[str]:
+    """That there are more steps, and where."""
+    steps = voice.answer.estimates[0].downgrades
+    hidden = len(steps) - len(listed(steps))
+    return [voice.say("more_steps", count=hidden)] if hidden and any(step.commands for step in steps) else []
 
 
 def step_line(voice: Voice, step: Step) -> str:

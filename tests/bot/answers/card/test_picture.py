@@ -87,8 +87,8 @@ def test_words_of_users_cannot_leave_their_label(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(fonts.family("en") is None, reason="this machine has no font")
-def test_the_picture_is_a_png_of_960(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_picture_is_a_png_twice_as_wide_as_its_units(monkeypatch: pytest.MonkeyPatch) -> None:
     (card,) = cards_of(rendered(too_big()))
     assert card.picture and card.picture.png.startswith(b"\x89PNG")
-    assert struct.unpack(">I", card.picture.png[16:20]) == (960,)
+    assert struct.unpack(">I", card.picture.png[16:20]) == (800,)
     assert len(card.picture.png) < 200_000
