@@ -30,7 +30,8 @@ class Settings(BaseSettings):
     """Every setting; the names of the variables are those of the fields in capitals.
 
     ``discord_api_base``, ``discord_gateway_url`` and ``discord_cdn_base`` are Discord's own addresses when absent;
-    ``vram_bot_data`` is the platform's data folder; ``vram_bot_keep_days`` is how long a card's buttons work.
+    ``vram_bot_data`` is the platform's data folder; ``vram_bot_keep_days`` is how long a card's buttons work;
+    ``vram_bot_workers`` threads answer and ``vram_bot_drawers`` processes draw (0: the threads do).
     """
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True)
@@ -42,6 +43,7 @@ class Settings(BaseSettings):
     vram_bot_data: Path = Field(default_factory=data_folder)
     vram_bot_keep_days: Annotated[float, Field(gt=0, le=365)] = 30
     vram_bot_workers: Annotated[int, Field(ge=1, le=32)] = 2
+    vram_bot_drawers: Annotated[int, Field(ge=0, le=8)] = 1
 
 
 class BadSettings(Exception):

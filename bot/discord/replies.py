@@ -8,11 +8,10 @@ import discord
 
 from bot.answer import Answer
 from bot.answers.card import Card, cards_of
+from bot.answers.card.fonts import PIXELS
 from bot.discord.desk import Desk
 from bot.discord.view import file_of, view_of
 from bot.store import Store, StoredCard, Talk
-
-Work = Callable[[], Answer | list[Card] | None]
 
 
 class Send(Protocol):
@@ -35,40 +34,37 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An answer with its cards, their pictures drawn."""
+    """An answer with its cards, and the SVG of each card that has a picture."""
 
     answer: Answer | None
     cards: list[Card]
-    pictures: list[bytes | None]
+    drawings: list[str | None]
 
 
 def made(work: Callable[[], Answer], with_pictures: bool) -> Made:
-    """Answer and draw; not for the event loop."""
+    """Answer, and write out the drawings; not for the event loop."""
     answer = work()
-    return _drawn(answer, cards_of(answer), with_pictures)
+    cards = cards_of(answer)
+    return Made(answer, cards, [card.picture.svg if card.picture and with_pictures else None for card in cards])
 
 
 def made_pages(work: Callable[[], list[Card]]) -> Made:
-    """Pages without buttons of their own."""
-    return _drawn(None, work(), False)
-
-
-def _drawn(answer: Answer | None, cards: list[Card], with_pictures: bool) -> Made:
-    pictures = [card.picture.png if card.picture and with_pictures else None for card in cards]
-    return Made(answer, cards, pictures)
+    """Pages without pictures and buttons."""
+    cards = work()
+    return Made(None, cards, [None] * len(cards))
 
 
 async def reply(desk: Desk, asker: Asker, work: Callable[[], Answer], send: Send) -> bool:
     """Answer a question; whether there was anything to say."""
     done = await desk.work(made, work, asker.with_pictures)
     name = await _kept(desk, asker, done)
-    await _sent(done, name, asker, send)
+    await _sent(desk, done, name, asker, send)
     return bool(done.cards)
 
 
 async def reply_pages(desk: Desk, asker: Asker, work: Callable[[], list[Card]], send: Send) -> None:
     """Show pages that belong to a card."""
-    await _sent(await desk.work(made_pages, work), "", asker, send)
+    await _sent(desk, await desk.work(made_pages, work), "", asker, send)
 
 
 async def _kept(desk: Desk, asker: Asker, done: Made) -> str:
@@ -89,9 +85,10 @@ def stored_card(answer: Answer, actions: list[dict[str, Any]]) -> StoredCard:
     return StoredCard(answer.lang, answer.question, answer.runs, actions)
 
 
-async def _sent(done: Made, name: str, asker: Asker, send: Send) -> None:
+async def _sent(desk: Desk, done: Made, name: str, asker: Asker, send: Send) -> None:
     first = 0
-    for card, png in zip(done.cards, done.pictures, strict=True):
+    for card, svg in zip(done.cards, done.drawings, strict=True):
+        png = await desk.draw(svg, PIXELS) if svg else None
         view = view_of(card, name, first, asker.user, with_picture=png is not None)
         files = [file_of(card.picture, png)] if card.picture and png is not None else []
         await send(view=view, files=files)

@@ -16,9 +16,19 @@ CHINESE = "wei"
 """The user whose client is set to Chinese; simcord's own interactions all are American."""
 
 
+SECONDS_TO_SETTLE = 60.0
+"""On a busy machine; simcord itself waits for five."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "simcord_env" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.simcord(settle_timeout=SECONDS_TO_SETTLE))
+
+
 def made_bot(folder: Path) -> VramBot:
     """A client with its store in a folder; what was kept there before is still there."""
-    return VramBot(Settings(vram_bot_data=folder), guild_ready_timeout=0, shard_count=1)
+    return VramBot(Settings(vram_bot_data=folder, vram_bot_drawers=0), guild_ready_timeout=0, shard_count=1)
 
 
 @pytest.fixture
