@@ -129,7 +129,8 @@ class Vision:
     """The image tower in front of a language model: a ViT and its projector.
 
     ``params`` and ``projector_params`` are counts of parameters; ``tokens_per_image`` is what one image of
-    ``image_size`` pixels adds to the row, None where it follows the image's own size.
+    ``image_size`` pixels adds to the row, None where it follows the image's own size. ``family``: transformers' type
+    of the whole model.
     """
 
     model_type: str
@@ -142,6 +143,7 @@ class Vision:
     params: int
     projector_params: int
     tokens_per_image: int | None = None
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from estimator.stack import before_5, linear_experts
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
+from estimator.vision.held import MASKED, tower_mode
 
 ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2}
 SHARDED = {"fsdp-mixed-bf16": 2, "deepspeed-bf16": 2, "deepspeed-fp16": 2}
@@ -45,7 +46,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         loss=run.loss or "standard",
         outputs_kept=bool(run.outputs_kept),
         outputs_to_full=autocast and not run.outputs_kept,
-        mask=mask_kind(run, batch),
+        mask=_masked_by_images(run, arch) or mask_kind(run, batch),
         accumulates=(run.grad_accum or 1) > 1 or run.zero_grad_to_none is False,
         update=("adalomo" if run.optimizer == "adalomo" else "lomo") if run.method == "lomo" else None,
         load_itemsize=load_itemsize(run),
@@ -61,6 +62,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         dropout=drops(run),
         stage=own_step(run),
         reference=reference_of(run),
+        tower=tower_mode(run, arch),
     )
 
 
@@ -139,6 +141,11 @@ def _adapter(run: Run, arch: Architecture) -> AdapterRegime:
         dora=run.method == "dora",
         moved=() if linear_experts(run, arch) else moved(arch, targets, run.framework),
     )
+
+
+def _masked_by_images(run: Run, arch: Architecture) -> str:
+    masked = arch.vision is not None and arch.vision.family in MASKED and bool(tower_mode(run, arch))
+    return "padded" if masked else ""
 
 
 POSITIONS_WITH_PACKING = ("trl", "axolotl", "ms-swift", "torchtune")

@@ -10,6 +10,7 @@ from estimator.schema import Lengths, Run
 from estimator.serving.engines import check_engine, is_served
 from estimator.stack import check_stack
 from estimator.targets_check import unmatched
+from estimator.vision.held import check_images
 
 STAGES = ("pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "grpo")
 
@@ -24,6 +25,7 @@ def check_scope(run: Run, model: ModelMatch) -> None:
     check_stack(run.stack)
     _lengths(run)
     check_positions(run, model.architecture)
+    check_images(run, model.architecture)
     if run.task == "train" and adapted(run):
         unmatched(run, model.architecture)
 

@@ -25,6 +25,7 @@ from estimator.step.program import Dimensions, Program, Walk, walk
 from estimator.step.regime import Regime
 from estimator.step.training import trace_training
 from estimator.trainables import Trainable, bytes_of, ordered, trainables
+from estimator.vision.held import image_of, tower_trainables
 from estimator.weights import Weights, weights
 
 
@@ -104,7 +105,9 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
         at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
         return Setting(arch, inference_regime(run, arch), at, NONE, 1, copies)
     rows, regime = rows_per_item(run), training_regime(run, arch)
-    at = Dimensions((run.micro_batch or 1) * rows, tokens_per_row(run), 0, window, scored_tokens(run))
+    at = Dimensions(
+        (run.micro_batch or 1) * rows, tokens_per_row(run), 0, window, scored_tokens(run), image_of(run, arch)
+    )
     chosen, layout = choice_of(run, arch), layout_of(run, regime)
     return Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows)
 
@@ -169,8 +172,12 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     if regime.linear_experts:
         parts = with_linear_experts(parts, arch.model_type)
     held = replace(parts, top=()) if shares > 1 else parts
+    groups = ordered(parts, regime)
     trained = tuple(trainables(parts, regime))
-    memory = memory_of(optimizer, ordered(parts, regime))
+    if (seeing := tower_trainables(arch, regime)) and shares == 1:
+        groups += seeing
+        trained += tuple(tensor._replace(times=times) for times, tensors in seeing for tensor in tensors)
+    memory = memory_of(optimizer, groups)
     gradients = bytes_of(list(trained))
     untraced = gradients - traced if regime.linear_experts and regime.adapter is not None else 0
     loaded = weights(arch, held, regime)

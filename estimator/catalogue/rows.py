@@ -158,6 +158,7 @@ def _vision(row: ModelRow) -> Vision | None:
         image_size=tower.get("image", 0),
         params=tower["params"],
         projector_params=tower["projector"],
+        family=str(row.config.get("model_type", "")),
     )
 
 

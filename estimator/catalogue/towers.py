@@ -40,6 +40,7 @@ def with_tower(arch: Architecture, config: dict[str, Any]) -> Architecture:
         params=tower_parameters(tower, sizes),
         projector_params=projector_parameters(sizes["hidden_size"], arch.hidden),
         tokens_per_image=tokens,
+        family=str(config.get("model_type", "")),
     )
     note = None if known else f"image tower {tower or 'of unnamed type'} counted like a plain vision transformer"
     if arch.approximate or note is None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from estimator.architecture import Architecture, Inventory
 from estimator.step.regime import Regime
+from estimator.vision.held import tower_bytes
 from estimator.weights import weights
 
 
@@ -19,12 +20,14 @@ class Standing(NamedTuple):
 
 def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards: int = 1) -> tuple[Standing, ...]:
     """What the step of ``regime`` keeps loaded beside the policy; of ``shards`` cards, one card's part."""
+    found = _tower(arch, regime, shards)
     if regime.reference != "model":
-        return ()
+        return found
     frozen = replace(regime, adapter=None, trainable="none")
     held = weights(arch, parts, frozen)
     count = f"{held.parameters:,}"
     return (
+        *found,
         Standing(
             "reference_model",
             -(-held.bytes // shards),
@@ -32,3 +35,23 @@ def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards
             f"冻结的参考模型，{count} 个参数，用于计算参考对数概率",
         ),
     )
+
+
+def _tower(arch: Architecture, regime: Regime, shards: int) -> tuple[Standing, ...]:
+    """An image tower and its projector, which transformers loads whether or not rows carry images."""
+    if arch.vision is None or regime.engine != "hf":
+        return ()
+    count = f"{arch.vision.params + arch.vision.projector_params:,}"
+    size = -(-tower_bytes(arch, regime) // shards)
+    way = regime.tower if regime.training else "held"
+    why, why_zh = WAYS["adapted" if way == "frozen" and regime.trainable != "all" else way]
+    return (Standing("vision_tower", size, f"{count} parameters{why}", f"{count} 个参数{why_zh}"),)
+
+
+WAYS = {
+    "frozen": (", frozen (the projector trains with the model)", "，已冻结（投影层随模型训练）"),
+    "adapted": (", frozen with the projector", "，与投影层一起冻结"),
+    "trained": (", trained", "，参与训练"),
+    "": (": loaded, but no row carries an image", "：已加载，但各行不含图像"),
+    "held": (": image tower and projector", "：视觉塔与投影层"),
+}

@@ -11,13 +11,30 @@ GIB = 1 << 30
 
 
 def stage_notes(run: Run, setting: Setting) -> list[Text]:
-    """Notes on the stage of a run, each with its field, value and sentence in both languages."""
+    """Notes on images and stage of a run, each with its field, value and sentence in both languages."""
+    notes = _images(run, setting)
     if run.task != "train" or run.stage not in OWN_STEP:
-        return []
-    notes = []
+        return notes
     if setting.rows > 1:
         notes.append(("stage", run.stage, *_rows(run, setting)))
     return notes + _share(run, setting)
+
+
+def _images(run: Run, setting: Setting) -> list[Text]:
+    """What the images of a row become."""
+    if run.vision is None or not setting.at.image:
+        return []
+    tiles, patches, _, features = setting.at.image
+    size = f"{run.vision.width} x {run.vision.height}"
+    return [
+        (
+            "vision",
+            run.vision.images,
+            f"{run.vision.images} image(s) of {size} pixels: {features:,} tokens of the row, "
+            f"{tiles * patches:,} patches in the tower",
+            f"{run.vision.images} 张 {size} 像素的图像：占该行 {features:,} 个 token，视觉塔处理 {tiles * patches:,} 个图块",
+        )
+    ]
 
 
 def _rows(run: Run, setting: Setting) -> tuple[str, str]:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from estimator.step import fused, ops
 from estimator.step.tape import BOOL, FULL, HALF, LONG, Rows, Tensor
 
+ROUNDED = {"T": ("s128", "s32"), "b": ("s128", "s32"), "V": ("V128", "V32")}
+"""Rows of queries to those of the kernels' own tensors: every sequence in whole blocks of 128, of 32 tokens."""
+
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of queries or keys: ``x * cos + rotate_half(x) * sin``, or in place by a fused kernel."""
@@ -94,10 +97,11 @@ def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int)
     shapes = [ops.shape_of(t) for t in (q, k, v)]
     block = 32 if size <= 128 else 64
     padded = -(-size // block) * block
+    filled = ROUNDED[str(q.rows)][0]
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
         grads = [tape.new(*shape) for shape in shapes]
-        inside = [tape.new("s128", heads, FULL), tape.new("s128", heads * padded, FULL)]
+        inside = [tape.new(filled, heads, FULL), tape.new(filled, heads * padded, FULL)]
         if kv_heads != heads:
             inside += [tape.new(shapes[1][0], heads * size, HALF) for _ in range(2)]
         del inside
@@ -112,7 +116,7 @@ def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, 
     needed = q.needs or k.needs or v.needs
     kept = [tape.save(t) for t in (q, k, v, mask) if t is not None] if needed else []
     out = tape.result("attention", q.rows, heads * value_size, q.itemsize)
-    sums = tape.result("attention", "s32", heads, FULL) if needed else None
+    sums = tape.result("attention", ROUNDED[str(q.rows)][1], heads, FULL) if needed else None
     seed, offset = (tape.result("attention", "1", 1, LONG) for _ in range(2))
     if not needed:
         return out
@@ -229,4 +233,4 @@ def additive(mask: Tensor | None, itemsize: int) -> Tensor | None:
 
 def scores_rows(q: Tensor) -> str:
     """Rows of a score matrix whose queries have these rows."""
-    return {"T": "bss", "b": "T"}[str(q.rows)]
+    return {"T": "bss", "b": "T", "V": "VV"}[str(q.rows)]

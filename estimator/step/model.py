@@ -161,6 +161,7 @@ class Model:
         self.given_positions: Tensor | None = None
         self.around: Any = None
         self.held: list[Tensor] = []
+        self.images: Any = None
         everything = regime.trainable == "all"
         stem, top = _short_names(inventory.stem), _short_names(inventory.top)
         self.stem_name = stem[0].name

@@ -29,7 +29,8 @@ class Dimensions(NamedTuple):
     """What a traced program is evaluated for: sequences, tokens per sequence, sliding window.
 
     Inference: ``length`` is the prompt, ``cached`` the generated tokens in the cache once the last decode step ran.
-    Preference stages: ``scored`` tokens of a row enter the loss (0: all but the first).
+    Preference stages: ``scored`` tokens of a row enter the loss (0: all but the first). ``image``: tiles of a row,
+    patches of a tile, class tokens beside them, features of a row; () without images.
     """
 
     batch: int
@@ -37,6 +38,7 @@ class Dimensions(NamedTuple):
     cached: int = 0
     window: int = 0
     scored: int = 0
+    image: tuple[int, int, int, int] | tuple[()] = ()
 
 
 def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
@@ -68,6 +70,8 @@ def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
         "sW": s * window,
         "bsW8": b * s * -(-window // 8) * 8,
     }
+    if at.image:
+        known |= _image_rows(b, *at.image)
     for kind in kinds:
         if isinstance(kind, tuple) and kind[0] not in STAGES and kind not in known:
             known[kind] = _special(kind, known)
@@ -95,6 +99,22 @@ def _lengths(what: str, length: int, number: int) -> int:
     chunks = -(-length // number)
     counts = {"chunks": chunks, "borders": chunks + 1, "later": chunks - 1, "inner": max(chunks - 2, 0)}
     return counts.get(what, chunks * number)
+
+
+def _image_rows(rows: int, tiles: int, patches: int, classes: int, features: int) -> dict[Rows, int]:
+    """Tiles, patches, tower tokens (of one tile: "v"), merged patches and features; see ``step.towers``."""
+    count, tokens = rows * tiles, patches + classes
+    return {
+        "I": count,
+        "P": count * patches,
+        "V": count * tokens,
+        "v": tokens,
+        "M": count * patches // 4,
+        "F": rows * features,
+        "V128": count * -(-tokens // 128) * 128,
+        "V32": count * -(-tokens // 32) * 32,
+        "VV": count * tokens * tokens,
+    }
 
 
 def _known(kind: Rows, known: dict[Rows, int]) -> int:

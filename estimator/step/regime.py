@@ -37,6 +37,7 @@ class Regime:
     ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
     ``stage``: "" (one forward with the model's own loss) or the stage whose step differs: dpo | kto | reward | orpo |
     simpo | grpo | ppo | embed. ``reference``: none | model | adapter-off, who gives the reference log-probabilities.
+    ``tower``: rows carry images, and the tower that sees them is frozen | trained; "" without images.
     """
 
     training: bool = True
@@ -73,6 +74,7 @@ class Regime:
     linear_experts: bool = False
     stage: str = ""
     reference: str = "none"
+    tower: str = ""
 
     def __hash__(self) -> int:
         """Few fields tell regimes apart; equality still compares all."""

@@ -18,6 +18,7 @@ from estimator.step.ops import scale
 from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, LONG, Tape, Tensor
+from estimator.step.towers import images_of
 from estimator.step.training import backbone, traced_layers
 
 Head = Callable[[Model, list[Tensor]], Any]
@@ -35,6 +36,7 @@ class Stage:
         runtime = runtime_of(self.tape, arch, inventory, regime, layout)
         self.classes, self.order = traced_layers(arch, inventory, regime, runtime)
         self.model = Model(self.tape, arch, inventory, regime, runtime)
+        self.images = self.model.images = images_of(self.tape, self.model, self.top + 1)
         self.passes: list[str] = []
         prepare(self.tape, regime)
 
@@ -44,7 +46,9 @@ class Stage:
         return len(self.order) + 1
 
     def inputs(self, count: int) -> list[Tensor]:
-        """Token ids, masks and labels of the batch, 8 bytes a token each."""
+        """Token ids, masks and labels of the batch, 8 bytes a token each, and its pixels."""
+        if self.images is not None and not self.images.pixels:
+            self.images.given()
         return [self.tape.new("T", 1, LONG) for _ in range(count)]
 
     def policy(self, ids: Tensor, head: Head, after: After = list.pop) -> Any:
@@ -55,6 +59,8 @@ class Stage:
         self._head("loss")
         result = [head(self.model, hidden)]
         hidden.clear()
+        if self.images is not None:
+            self.images.clear()
         self.model.runtime.after_forward(result[0] if isinstance(result[0], Tensor) else result[0][0])
         self.tape.end_autocast("release")
         self._mark("outputs")
@@ -67,6 +73,9 @@ class Stage:
         self.tape.recording = False
         self._enter(name)
         model = Model(self.tape, self.arch, self.inventory, regime)
+        model.images = images_of(self.tape, model, self.top + 1)
+        if model.images is not None and self.images is not None:
+            model.images.pixels = self.images.pixels
         hidden = [backbone(self.tape, model, self.order, ids, name)]
         self._head(f"{name} head")
         result = [head(model, hidden)]
@@ -125,6 +134,8 @@ class Stage:
         builder.one("loss", self.top, "pair")
         builder.one("backward", self.top)
         builder.many("backward", self.classes[::-1])
+        if self.images is not None:
+            self.images.add(builder, "backward", back=True)
         builder.one("backward", 0)
         builder.many("backward", [0, *self.classes], "unpin")
         return builder.program()
@@ -135,11 +146,15 @@ class Stage:
             ("loss", "release", "outputs") if policy else (f"{name} head", f"{name} end", f"{name} result")
         )
         builder.one("forward", 0, name)
+        if self.images is not None:
+            self.images.add(builder, "forward", name)
         builder.many("forward", self.classes, name)
         builder.one("forward", self.top, name)
         builder.one("loss", self.top, head)
         for number in (0, self.top):
             builder.one("loss", number, release)
+        if self.images is not None:
+            self.images.add(builder, "loss", release)
         builder.many("loss", self.classes, release)
         builder.one("loss", self.top, result)
 

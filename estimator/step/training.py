@@ -21,6 +21,7 @@ from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime
 from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
+from estimator.step.towers import Images, images_of, merged
 
 
 def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[object, ...]]:
@@ -51,8 +52,9 @@ def trace_training(arch: Architecture, inventory: Inventory, regime: Regime, lay
     classes, order = traced_layers(arch, inventory, regime, runtime)
     model = Model(tape, arch, inventory, regime, runtime)
     prepare(tape, regime)
+    model.images = images = images_of(tape, model, len(order) + 2)
     _run(tape, model, order)
-    return _assemble(tape, classes, len(order))
+    return _assemble(tape, classes, len(order), images)
 
 
 def traced_layers(
@@ -76,6 +78,9 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     buffer = shared_buffer(model)
     model.given_mask, inputs = given_mask(model), batch_inputs(model)
     scaler = [tape.new("1", 1, FULL, "other") for _ in range(2)] if model.regime.scaler else []
+    images: Images | None = model.images
+    if images is not None:
+        images.given()
     previous = _previous_outputs(tape, model)
     model.runtime.begin(model)
     loss, logits = _forward(tape, model, order, ids, labels)
@@ -87,6 +92,9 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
         logits = cast(logits.detach(), FULL)
     if not model.regime.outputs_kept:
         logits = None
+    if images is not None:
+        images.clear()
+        images.pixels.clear()
     del ids, labels, inputs
     model.given_mask = model.given_positions = None
     tape.item = "other"
@@ -130,6 +138,8 @@ def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str
     hidden: Tensor = family.stem(model, ids)
     if model.asks_for_input_gradients and not hidden.needs:
         hidden = wants_gradient(hidden)
+    if model.images is not None:
+        hidden = merged(model.images, hidden, piece)
     model.runtime.after_stem(hidden)
     around = family.shared(model, hidden)
     if not model.held:
@@ -143,6 +153,8 @@ def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str
     hidden = family.top(model, model.runtime.before_top(hidden))
     del around
     model.held.clear()
+    if model.images is not None:
+        model.images.features.clear()
     return hidden
 
 
@@ -169,19 +181,25 @@ def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Ten
     return unit(hidden, lambda x: checkpointed(tape, regime, call, x))
 
 
-def _assemble(tape: Tape, numbers: list[int], traced: int) -> Program:
+def _assemble(tape: Tape, numbers: list[int], traced: int, images: Images | None) -> Program:
     stem, top = 0, traced + 1
     builder = Builder(tape)
     builder.one("forward", stem)
+    if images is not None:
+        images.add(builder, "forward")
     builder.many("forward", numbers)
     builder.one("forward", top)
     builder.one("loss", top)
     for number in (stem, top):
         builder.one("loss", number, "release")
+    if images is not None:
+        images.add(builder, "loss", "release")
     builder.many("loss", numbers, "release")
     builder.one("loss", top, "outputs")
     builder.one("backward", top)
     builder.many("backward", numbers[::-1])
+    if images is not None:
+        images.add(builder, "backward", back=True)
     builder.one("backward", stem)
     builder.many("backward", [stem, *numbers], "unpin")
     return builder.program()
