@@ -32,7 +32,8 @@ def _images(run: Run, setting: Setting) -> list[Text]:
             run.vision.images,
             f"{run.vision.images} image(s) of {size} pixels: {features:,} tokens of the row, "
             f"{tiles * patches:,} patches in the tower",
-            f"{run.vision.images} 张 {size} 像素的图像：占该行 {features:,} 个 token，视觉塔处理 {tiles * patches:,} 个图块",
+            f"{run.vision.images} 张 {size} 像素的图像：占该行 {features:,} 个 token，"
+            f"视觉塔处理 {tiles * patches:,} 个图块",
         )
     ]
 
