@@ -39,7 +39,7 @@ def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards
 
 def _tower(arch: Architecture, regime: Regime, shards: int) -> tuple[Standing, ...]:
     """An image tower and its projector, which transformers loads whether or not rows carry images."""
-    if arch.vision is None or regime.engine != "hf":
+    if arch.vision is None:
         return ()
     count = f"{arch.vision.params + arch.vision.projector_params:,}"
     size = -(-tower_bytes(arch, regime) // shards)
