@@ -35,9 +35,9 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> None:
 async def drawn(lab: SimpleNamespace, done: Any, who: Any, name: str, folder: Path) -> dict[str, bytes]:
     """The message as PNG in both widths."""
     pictures = {}
-    async with lab.env.preview(lab.channel, viewers=[who], display="fixed", height=1400) as preview:
+    async with lab.env.preview(lab.channel, viewers=[who], display="fixed", height=2000) as preview:
         for place, width in WIDTHS.items():
-            shot = await preview.screenshot(target=done, viewer=who, viewport=(width, 1400), allow_incomplete=True)
+            shot = await preview.screenshot(target=done, viewer=who, viewport=(width, 2000), allow_incomplete=True)
             pictures[place] = shot.png
             (folder / f"{name}-{place}.png").write_bytes(shot.png)
     return pictures
