@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from html import escape
 
@@ -35,9 +35,10 @@ def family(lang: str) -> str | None:
     return first_drawing(PROBES[lang], candidates(lang))
 
 
-def candidates(lang: str) -> list[str]:
+def candidates(lang: str) -> Iterator[str]:
     """Families to try, the best first; any of the Latin ones may borrow Chinese letters from another font."""
-    return [*(CHINESE if lang == "zh" else ()), *LATIN, *_own(lang), *(CHINESE if lang != "zh" else ())]
+    yield from (*CHINESE, *LATIN) if lang == "zh" else (*LATIN, *CHINESE)
+    yield from _own(lang)
 
 
 def as_drawn(svg: str) -> bytes:
@@ -45,7 +46,7 @@ def as_drawn(svg: str) -> bytes:
     return bytes(resvg_py.svg_to_bytes(svg_string=svg))
 
 
-def first_drawing(letters: str, families: Sequence[str], draw: Draw = as_drawn) -> str | None:
+def first_drawing(letters: str, families: Iterable[str], draw: Draw = as_drawn) -> str | None:
     """The first family in which each letter comes out as a letter."""
     return next((one for one in families if _draws(letters, one, draw)), None)
 
