@@ -21,7 +21,7 @@ def largest_that_fit(setting: Setting, limit_bytes: int, now: int) -> Largest:
     items = at.batch // setting.rows
     batch = largest(lambda size: live(size, at.length), (items, now), limit_bytes, BATCH_LIMIT)
     length = largest(lambda size: live(items, size), (at.length, now), limit_bytes, LENGTH_LIMIT)
-    return Largest(micro_batch=batch, seq_len=length)
+    return Largest(micro_batch=batch, seq_len=length * setting.layout.context)
 
 
 def largest(live: Live, start: tuple[int, int], limit_bytes: int, most: int) -> int:

@@ -14,6 +14,7 @@ from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.parallel.layout import ONE_CARD, Layout
 from estimator.parallel.layouts import layout_of
 from estimator.parallel.states import sharded_states
+from estimator.parallel.tensor import local_architecture, local_inventory
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
 from estimator.stack import with_linear_experts
@@ -105,10 +106,9 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
         at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
         return Setting(arch, inference_regime(run, arch), at, NONE, 1, copies)
     rows, regime = rows_per_item(run), training_regime(run, arch)
-    at = Dimensions(
-        (run.micro_batch or 1) * rows, tokens_per_row(run), 0, window, scored_tokens(run), image_of(run, arch)
-    )
     chosen, layout = choice_of(run, arch), layout_of(run, regime)
+    length = -(-tokens_per_row(run) // layout.context)
+    at = Dimensions((run.micro_batch or 1) * rows, length, 0, window, scored_tokens(run), image_of(run, arch))
     return Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows)
 
 
@@ -150,7 +150,7 @@ def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout =
     """The traced step, of the fullest card where the layers are shared out."""
     parts = share_of(inventory(arch), shares)
     if regime.training:
-        return trace_training(arch, parts, regime, layout)
+        return trace_training(local_architecture(arch, layout), local_inventory(parts, layout), regime, layout)
     return trace_inference(arch, parts, regime, decode=regime.generates)
 
 
@@ -163,8 +163,9 @@ def share_of(parts: Inventory, shares: int) -> Inventory:
 def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, layout: Layout = ONE_CARD) -> Base:
     """Weights, states and the size of one copy of the gradients."""
     if layout.sharded:
-        shard = sharded_states(arch, inventory(arch), regime, optimizer, layout)
-        beside = standing_models(arch, inventory(arch), regime, layout.shards)
+        parts = local_inventory(inventory(arch), layout)
+        shard = sharded_states(local_architecture(arch, layout), parts, regime, optimizer, layout)
+        beside = standing_models(arch, parts, regime, layout.shards)
         gradients = bytes_of(list(shard.trained))
         return Base(shard.weights, shard.trained, shard.optimizer, gradients, 0, shard.weights.bytes, beside)
     parts = share_of(inventory(arch), shares)

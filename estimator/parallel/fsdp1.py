@@ -24,6 +24,8 @@ class Fsdp1(Runtime):
         self.ledger = Ledger(tape)
         self.layout = layout
         self.outside = layout.outside
+        self.over = False
+        """The model has returned."""
         self.ahead = layout.reshard and layout.prefetch == "pre"
         """Units are gathered ahead of their backward."""
         self.behind = layout.reshard and layout.prefetch == "post"
@@ -85,6 +87,9 @@ class Fsdp1(Runtime):
 
     def after_forward(self, loss: Tensor) -> None:
         """The root's backward begins at the loss: the last layer is gathered ahead."""
+        if self.over:
+            return
+        self.over = True
         last = len(self.units.layers) - 1
         on_gradient(loss, lambda: self._ahead(("layer", last), self.units.layers[last]))
 

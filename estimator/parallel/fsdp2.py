@@ -23,6 +23,8 @@ class Fsdp2(Runtime):
         self.ledger = Ledger(tape)
         self.layout = layout
         self.outside = layout.outside
+        self.over = False
+        """The model has returned."""
         self.units = units
         self.accumulates = accumulates and not layout.whole_gradients
         self.waits = accumulates and layout.whole_gradients
@@ -96,6 +98,9 @@ class Fsdp2(Runtime):
 
     def after_forward(self, loss: Tensor) -> None:
         """The last buffer goes; the root's backward begins at the loss."""
+        if self.over:
+            return
+        self.over = True
         self.ledger.give(self.buffer)
         self.buffer = 0
         if not self.tail_ran:

@@ -16,7 +16,10 @@ class Layout:
     backward is gathered ahead (pre | post | none). ``whole_gradients``: micro-steps without reduction keep whole
     gradients. ``leaf_units``: trainable leaves are units of their own (peft's wrapping policy). ``original_params``:
     FSDP1's ``use_orig_params``. ``outside``: checkpoints lie around the units (transformers before 5).
-    ``bucket``: elements of a reduction bucket; ``bucket_view``: gradients live in it.
+    ``bucket``: elements of a reduction bucket; ``bucket_view``: gradients live in it. ``tensor``: ranks that share
+    every layer; ``sequence``: the residual stream is dealt out to them too, ``loss_parallel``: the logits,
+    ``whole_ends``: embedding and head are not (transformers' own plan). ``context``: ranks that share
+    each sequence.
     """
 
     engine: str = "none"
@@ -37,10 +40,20 @@ class Layout:
     outside: bool = False
     bucket: int = 0
     bucket_view: bool = False
+    tensor: int = 1
+    sequence: bool = False
+    loss_parallel: bool = False
+    whole_ends: bool = False
+    context: int = 1
 
     @property
     def sharded(self) -> bool:
-        """Whether the parameters themselves are shared out (FSDP, ZeRO-3)."""
+        """Whether the parameters themselves are shared out, over data- or tensor-parallel cards."""
+        return self.cut or self.tensor > 1
+
+    @property
+    def cut(self) -> bool:
+        """Whether parameters are cut over the data-parallel cards (FSDP, ZeRO-3)."""
         return self.engine in ("fsdp1", "fsdp2") or (self.engine == "deepspeed" and self.zero == 3)
 
     @property

@@ -1,5 +1,6 @@
 """From a filled run to its layout."""
 
+from dataclasses import replace
 from typing import Any
 
 from estimator.parallel.layout import ONE_CARD, Layout
@@ -16,6 +17,24 @@ TRAINER = ("transformers", "trl", "peft", "llama-factory", "axolotl", "ms-swift"
 def layout_of(run: Run, regime: Regime) -> Layout:
     """The layout of a training run."""
     parallel = run.parallel or Parallel()
+    layout = _engine(run, parallel, regime)
+    return layout if parallel.tensor == parallel.context == 1 else with_groups(layout, run, parallel)
+
+
+def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
+    """The layout with its layers, or its sequences, shared by several ranks."""
+    details = run.details or {}
+    return replace(
+        layout,
+        context=parallel.context,
+        tensor=parallel.tensor,
+        sequence=parallel.sequence,
+        loss_parallel=bool(details.get("loss_parallel")),
+        whole_ends=details.get("tp_style") == "hf",
+    )
+
+
+def _engine(run: Run, parallel: Parallel, regime: Regime) -> Layout:
     if parallel.engine in ("fsdp1", "fsdp2"):
         return fsdp_layout(run, parallel, regime)
     if parallel.engine == "ddp":

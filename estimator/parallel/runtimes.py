@@ -6,6 +6,7 @@ from estimator.parallel.flat import flat_units
 from estimator.parallel.fsdp1 import Fsdp1
 from estimator.parallel.fsdp2 import Fsdp2
 from estimator.parallel.layout import Layout
+from estimator.parallel.tensor import TensorParallel
 from estimator.parallel.units import units_of
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime
@@ -15,6 +16,14 @@ from estimator.trainables import ordered
 
 def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Runtime:
     """What a rank of ``layout`` does around the modules of its step."""
+    runtime = _engine(tape, arch, parts, regime, layout)
+    if layout.tensor > 1:
+        runtime.tensor = TensorParallel(layout)
+    runtime.context = layout.context
+    return runtime
+
+
+def _engine(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Runtime:
     if layout.engine == "fsdp2":
         return Fsdp2(tape, layout, units_of(parts, regime, layout, arch.tied), regime.accumulates)
     if layout.engine == "fsdp1":

@@ -7,7 +7,7 @@ from estimator.schema import Parallel, Run
 TRAINING = ("none", "ddp", "fsdp1", "fsdp2")
 INFERENCE = ("none", "device_map")
 DEEPSPEED = ("deepspeed", "megatron")
-DIMENSIONS = ("tensor", "pipeline", "context", "expert")
+DIMENSIONS = ("pipeline", "expert")
 
 
 def check_layout(run: Run) -> None:
@@ -15,6 +15,7 @@ def check_layout(run: Run) -> None:
     parallel = run.parallel or Parallel()
     _engine(run, parallel)
     _types(run, parallel)
+    _groups(run, parallel)
     for dimension in DIMENSIONS:
         if getattr(parallel, dimension) > 1:
             raise EstimatorError(
@@ -46,4 +47,21 @@ def _types(run: Run, parallel: Parallel) -> None:
             f"精度 {run.precision} 属于 {name}，与 parallel.engine {parallel.engine} 不符；可用："
             f"{'、'.join(ITEMSIZES)}，或指定并行引擎",
             "precision",
+        )
+
+
+def _groups(run: Run, parallel: Parallel) -> None:
+    """What tensor and context parallel are not described with."""
+    if parallel.tensor > 1 and (run.method != "full" or run.weight_format):
+        raise EstimatorError(
+            f"method {run.method} with parallel.tensor {parallel.tensor} is not estimated; train with method full, or "
+            "share the model by FSDP",
+            f"暂不支持 method {run.method} 与 parallel.tensor {parallel.tensor} 组合；请用 method full，或改用 FSDP",
+            "parallel",
+        )
+    if parallel.context > 1 and (str(run.precision) == "fp32" or run.attention == "eager"):
+        raise EstimatorError(
+            "context parallel needs the flash kernel: half precision and attention sdpa or flash2",
+            "上下文并行需要 flash 内核：半精度，attention 为 sdpa 或 flash2",
+            "parallel",
         )

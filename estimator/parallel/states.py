@@ -10,6 +10,7 @@ from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.parallel.flat import aligned, first_pieces, root_members, unit_members
 from estimator.parallel.layout import Layout
 from estimator.parallel.shards import Param, Shape, cut_groups, cut_inventory, piece, stored_regime
+from estimator.step.program import rounded
 from estimator.step.regime import Regime
 from estimator.trainables import Group, Trainable, ordered
 from estimator.weights import Weights, weights
@@ -30,7 +31,17 @@ def sharded_states(arch: Architecture, parts: Inventory, regime: Regime, optimiz
         held, groups = _flat(arch, parts, stored, layout)
     else:
         held, groups = _cut(arch, parts, stored, layout)
-    return Stored(held, tuple(_counted(groups)), memory_of(optimizer, groups))
+    memory = memory_of(optimizer, groups)
+    if layout.tensor > 1 and not layout.cut and optimizer.clipping:
+        memory = memory._replace(temporaries=memory.temporaries + _summed_embedding(arch, parts, stored, layout))
+    return Stored(held, tuple(_counted(groups)), memory)
+
+
+def _summed_embedding(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) -> int:
+    """Clipping reduces the whole-sized gradient that an untied, dealt out embedding has on every rank to its piece."""
+    if arch.tied or layout.whole_ends or stored.trainable != "all":
+        return 0
+    return rounded(parts.stem[0].numel * stored.itemsize)
 
 
 def _cut(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) -> tuple[Weights, list[Group]]:

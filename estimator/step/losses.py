@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from estimator.parallel.tensor import split_cross_entropy
 from estimator.step import ops
 from estimator.step.model import Model, linear
 from estimator.step.tape import BOOL, FULL, LONG, Leaf, Tensor
@@ -28,7 +29,10 @@ FULL_LOGITS = frozenset({"mamba", "mamba2", "falcon_mamba", "nemotron_h"})
 def logits_of(model: Model, hidden: Tensor) -> Tensor:
     """Logits of every position handed in, with the multiplier or final soft cap that the model has."""
     bias = model.top.weight("lm_head.bias") if model.top.has("lm_head.bias") else None
-    if model.arch.model_type in FULL_LOGITS:
+    tensor = model.runtime.tensor
+    if tensor is not None:
+        logits = tensor.logits(hidden, head_weight(model), model.arch.vocab)
+    elif model.arch.model_type in FULL_LOGITS:
         weight = head_weight(model)
         logits = ops.cast(linear(ops.cast(hidden, weight.itemsize), weight, bias, model.arch.vocab), FULL)
     else:
@@ -51,6 +55,12 @@ def standard(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tens
 
 def _causal(model: Model, logits: Tensor, labels: Tensor) -> Tensor:
     """``ForCausalLMLoss``: the padded labels stay alive beside their shifted copy."""
+    if model.runtime.tensor is not None and model.runtime.tensor.loss_parallel:
+        model.runtime.after_forward(logits)  # the loss is the loop's own
+        padded = labels.tape.new("T1", 1, LONG)
+        targets = _shifted(model, padded)
+        del padded
+        return split_cross_entropy(ops.cast(logits, FULL), targets)
     logits = ops.cast(logits, FULL)
     padded = labels.tape.new("T1", 1, LONG)
     return cross_entropy(logits, _shifted(model, padded))

@@ -75,7 +75,11 @@ class Layer:
         shape = self.shapes[f"{name}.weight"].shape
         if carries(self.regime.adapter, name):
             return adapted(self, x, name, shape)
-        return self.base_linear(x, name, shape)
+        tensor = self.runtime.tensor if self.runtime is not None else None
+        if tensor is None:
+            return self.base_linear(x, name, shape)
+        part = self.shapes[f"{name}.weight"].part
+        return tensor.after(self.base_linear(tensor.before(x, part), name, shape), part)
 
     def base_linear(self, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
         """The linear itself, quantised or plain."""
@@ -177,6 +181,17 @@ class Model:
         self.layers.append(layer)
         return layer
 
+    def look_up(self, weight: Leaf, ids: Tensor, width: int) -> Tensor:
+        """Rows of the embedding, of all ranks where the vocabulary is dealt out to several."""
+        tensor = self.runtime.tensor
+        if tensor is None or tensor.whole_ends:
+            return ops.embedding(weight, ids.rows, width, ids)
+        return tensor.embedding(weight, ids, width, self.arch.tied)
+
+    def entered(self, x: Tensor) -> Tensor:
+        """What attention and MLP are handed: the whole sequence where the residual stream is dealt out."""
+        return x if self.runtime.tensor is None else self.runtime.tensor.enter(x)
+
     @property
     def asks_for_input_gradients(self) -> bool:
         """Whether a frozen embedding's result is made to want a gradient (transformers 5 under checkpointing)."""
@@ -198,7 +213,7 @@ def wants_gradient(hidden: Tensor) -> Leaf:
 def embedded(model: Model, name: str, ids: Tensor) -> Tensor:
     """Token embeddings; under checkpointing of a frozen model their result is made to want a gradient."""
     weight = model.stem.weight(name)
-    out = ops.embedding(weight, ids.rows, model.stem.shapes[name].shape[-1], ids)
+    out = model.look_up(weight, ids, model.stem.shapes[name].shape[-1])
     if model.asks_for_input_gradients and not out.needs:
         return wants_gradient(out)
     return out

@@ -121,9 +121,16 @@ def _known(kind: Rows, known: dict[Rows, int]) -> int:
     return known[kind] if kind in known or isinstance(kind, str) else _special(kind, known)
 
 
+def _ranks(kind: tuple[Any, ...], length: int) -> int:
+    """Tokens of a row dealt out to so many ranks, or half of them padded to the flash kernel's blocks."""
+    return -(-length // int(kind[1])) if kind[0] == "share" else -(-length // 256) * 128
+
+
 def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
     if kind[0] in ("padded", "chunks", "borders", "longer", "later", "inner"):
         return known["b"] * _lengths(kind[0], known["s"], kind[1])
+    if kind[0] in ("share", "half128"):
+        return known["b"] * _ranks(kind, known["s"])
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0
     if kind[0] == "min":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from estimator.step.tape import Leaf, Tape, Tensor
 
 if TYPE_CHECKING:
+    from estimator.parallel.tensor import TensorParallel
     from estimator.step.model import Layer, Model
 
 
@@ -18,6 +19,10 @@ class Runtime:
 
     outside = False
     reduces = False
+    tensor: "TensorParallel | None" = None
+    """What is added where layers are shared by several ranks."""
+    context = 1
+    """Ranks that share each sequence."""
 
     def neighbours(self, index: int) -> tuple[object, ...]:
         """What layers next to ``index`` contribute to its segments."""

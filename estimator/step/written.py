@@ -7,6 +7,7 @@ too (PyTorch 2.13, aten/src/ATen/native/LinearAlgebra.cpp, ``matmul``).
 
 from functools import partial
 
+from estimator.parallel.context import ring_attention
 from estimator.step import ops
 from estimator.step.attention import repeated, sdpa
 from estimator.step.model import Model
@@ -109,6 +110,10 @@ def attend(
         )
         return model.tape.core(lambda q, k, v: again(q, k, v)[0], q, k, v), None
     arch = model.arch
+    if model.runtime.context > 1:
+        size = q.width // arch.heads
+        ring = ring_attention(q, k, by_token(v), arch.heads, kv_heads or arch.kv_heads, size, model.runtime.context)
+        return ops.copy(ring), None
     dropout, kv_heads = rate(model, arch.attention_dropout), kv_heads or arch.kv_heads
     if (attention or model.regime.attention) != "eager":
         return sdpa(q, k, v, arch.heads, kv_heads, mask, dropout, by_head=by_head), None

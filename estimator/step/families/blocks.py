@@ -36,13 +36,13 @@ def pre_norm(
     with model.tape.inside("norm"):
         x = norm(layer, x, before)
     with model.tape.inside("attention"):
-        x, _scores = attention(model, layer, x, around)
+        x, _scores = attention(model, layer, model.entered(x), around)
     x = ops.add(residual, change(model, x))
     residual = x
     with model.tape.inside("norm"):
         x = norm(layer, x, between)
     with model.tape.inside("mlp"):
-        x = mlp(model, layer, x)
+        x = mlp(model, layer, model.entered(x))
     return ops.add(residual, change(model, x))
 
 
@@ -52,13 +52,13 @@ def post_norm(
     """Attention, norm, add; feed-forward, norm, add (OLMo-2, EXAONE 4)."""
     residual = x
     with model.tape.inside("attention"):
-        x, _scores = attention(model, layer, x, around)
+        x, _scores = attention(model, layer, model.entered(x), around)
     with model.tape.inside("norm"):
         x = norm(layer, x, "post_attention_layernorm")
     x = ops.add(residual, x)
     residual = x
     with model.tape.inside("mlp"):
-        x = mlp(model, layer, x)
+        x = mlp(model, layer, model.entered(x))
     with model.tape.inside("norm"):
         x = norm(layer, x, "post_feedforward_layernorm")
     return ops.add(residual, x)
@@ -73,7 +73,7 @@ def sandwich(
     with model.tape.inside("norm"):
         x = norm(layer, x, names["pre_attention"])
     with model.tape.inside("attention"):
-        x, _scores = attention(model, layer, x, around)
+        x, _scores = attention(model, layer, model.entered(x), around)
     with model.tape.inside("norm"):
         x = norm(layer, x, names["post_attention"])
     x = ops.add(residual, x)
@@ -81,7 +81,7 @@ def sandwich(
     with model.tape.inside("norm"):
         x = norm(layer, x, names["pre_mlp"])
     with model.tape.inside("mlp"):
-        x = mlp(model, layer, x)
+        x = mlp(model, layer, model.entered(x))
     with model.tape.inside("norm"):
         x = norm(layer, x, names["post_mlp"])
     return ops.add(residual, x)
@@ -94,7 +94,7 @@ def parallel(
     with model.tape.inside("norm"):
         h = norm(layer, x, model.arch.norm_names[0][1])
     with model.tape.inside("attention"):
-        attended, _scores = attention(model, layer, h, around)
+        attended, _scores = attention(model, layer, model.entered(h), around)
     with model.tape.inside("mlp"):
-        changed = mlp(model, layer, h)
+        changed = mlp(model, layer, model.entered(h))
     return ops.add(ops.add(x, attended), changed)

@@ -49,7 +49,7 @@ def stem(model: Model, ids: Tensor) -> Tensor:
 
 def lookup(model: Model, ids: Tensor) -> Tensor:
     """The lookup alone, for an embedding module that goes on to change what it finds."""
-    return ops.embedding(model.stem.weight("embed_tokens.weight"), ids.rows, model.arch.hidden, ids)
+    return model.look_up(model.stem.weight("embed_tokens.weight"), ids, model.arch.hidden)
 
 
 def shared(model: Model, hidden: Tensor) -> Shared:
