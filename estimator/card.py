@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from estimator.datafiles import read_toml
-from estimator.schema import Fit, Interval, Range
+from estimator.schema import Fit, Interval, Range, Verdict
 
 GIB = 1 << 30
 
@@ -54,19 +54,27 @@ def spread(sureness: str, regime: str) -> Spread:
 
 def interval(sizes: Sizes, around: Spread) -> Interval:
     """Where the true allocated peak lies in 90 % of the cases."""
-    low, high = (
-        int(sizes.allocated + sizes.static * static + sizes.dynamic * dynamic)
-        for static, dynamic in zip(around.static, around.dynamic, strict=True)
-    )
+    low, high = _bounds(sizes, around)
     return Interval(low=low, high=high, coverage=0.9)
+
+
+def _bounds(sizes: Sizes, around: Spread) -> tuple[int, int]:
+    allocated, static, dynamic = sizes.allocated, sizes.static, sizes.dynamic
+    low = int(allocated + static * around.static[0] + dynamic * around.dynamic[0])
+    return low, int(allocated + static * around.static[1] + dynamic * around.dynamic[1])
 
 
 def reserved(sizes: Sizes, around: Spread) -> Range:
     """Segments that the caching allocator holds for these tensors: never fewer than the tensors themselves."""
-    bounds = interval(sizes, around)
-    low, expected, high = (int(share * sizes.dynamic) for share in around.reserved)
-    least = max(bounds.low + low, sizes.allocated)
-    return Range(low=least, expected=sizes.allocated + expected, high=bounds.high + high)
+    low, expected, high = _reserved(sizes, around)
+    return Range(low=low, expected=expected, high=high)
+
+
+def _reserved(sizes: Sizes, around: Spread) -> tuple[int, int, int]:
+    least, most = _bounds(sizes, around)
+    low, expected, high = around.reserved
+    allocated, dynamic = sizes.allocated, sizes.dynamic
+    return max(least + int(low * dynamic), allocated), allocated + int(expected * dynamic), most + int(high * dynamic)
 
 
 def device(held: Range) -> Range:
@@ -75,6 +83,13 @@ def device(held: Range) -> Range:
     return Range(low=held.low + low, expected=held.expected + expected, high=held.high + high)
 
 
+def on_device(sizes: Sizes, around: Spread) -> tuple[int, int, int]:
+    """Low, expected and high bytes that the card shows, as ``device(reserved(…))`` has them: for searches."""
+    held, context = _reserved(sizes, around), _context()
+    return held[0] + context[0], held[1] + context[1], held[2] + context[2]
+
+
+@lru_cache(maxsize=1)
 def _context() -> tuple[int, int, int]:
     low, expected, high = (int(gib * GIB) for gib in constants()["context"]["gib"])
     return low, expected, high
@@ -88,15 +103,17 @@ def most_dynamic(usable: int, sizes: Sizes, around: Spread) -> int:
 
 def fit(on_card: Range, usable: int) -> Fit:
     """The verdict against the card's real memory; confidence from where ``usable`` falls in the range."""
-    if on_card.high <= usable:
-        verdict = "fits"
-    elif on_card.expected <= usable:
-        verdict = "tight"
-    else:
-        verdict = "does_not_fit"
+    verdict = verdict_of(on_card.expected, on_card.high, usable)
     return Fit(
         verdict=verdict, usable=usable, margin=usable - on_card.expected, confidence=_confidence(on_card, usable)
     )
+
+
+def verdict_of(expected: int, high: int, usable: int) -> Verdict:
+    """Whether a run that needs so many bytes fits: surely, perhaps, or not."""
+    if high <= usable:
+        return "fits"
+    return "tight" if expected <= usable else "does_not_fit"
 
 
 def _confidence(on_card: Range, usable: int) -> float:

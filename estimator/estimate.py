@@ -68,7 +68,8 @@ def estimate(run: Run, others: bool = False) -> Estimate:
         )
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
         if result.fit.verdict != "fits":
-            found = Outcome(sizes.allocated, per_gpu.device_peak, result.fit.verdict, tuple(peak.phases.values()))
+            shown = card.on_device(sizes, spread_around(setting))
+            found = Outcome(sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()))
             result.downgrades, result.plan = lowered(run, complete, found, _around(model, gpu))
     return result
 
@@ -103,8 +104,8 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
     if run.host_ram_gib is not None and host_of(run, setting, peak).ram > run.host_ram_gib * GIB:
         return None
     sizes = sizes_of(setting, peak, gpu)
-    shown = card.device(card.reserved(sizes, spread_around(setting)))
-    verdict = card.fit(shown, usable_bytes(run, gpu)).verdict if gpu is not None else None
+    shown = card.on_device(sizes, spread_around(setting))
+    verdict = card.verdict_of(shown[1], shown[2], usable_bytes(run, gpu)) if gpu is not None else None
     return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()))
 
 

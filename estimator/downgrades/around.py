@@ -9,12 +9,18 @@ from estimator.schema import Range, Run, Verdict
 
 
 class Outcome(NamedTuple):
-    """Bytes of the allocated peak, what the card shows, the verdict, and the peaks of the phases."""
+    """Bytes: the allocated peak, what the card shows (low, expected, high), and the peaks of the phases."""
 
     allocated: int
-    shown: Range
+    shown: tuple[int, int, int]
     verdict: Verdict | None
     phases: tuple[int, ...] = ()
+
+    @property
+    def range(self) -> Range:
+        """What the card shows."""
+        low, expected, high = self.shown
+        return Range(low=low, expected=expected, high=high)
 
     @property
     def fits(self) -> bool:

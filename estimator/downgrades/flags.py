@@ -56,7 +56,7 @@ def commands(run: Run, change: Mapping[str, Any], framework: str | None = None) 
         return []
     leaves = [(name, value) for name, value in _leaves(change) if not ("method" in change and name in WITH_METHOD)]
     lines = [line for name, value in leaves for line in _lines(known, name, value, run) or ()]
-    filled = figures(run)
+    filled = figures(run) if lines else {}
     return list(dict.fromkeys(line.format_map(filled) for line in lines))
 
 

@@ -54,6 +54,6 @@ def _trained_on(run: Run, count: int) -> tuple[Run, ...]:
 def card(run: Run, around: Around) -> tuple[Run, ...]:
     """The smallest size of card that surely holds the run; what it needs may grow with the card (a share for vLLM)."""
     found = around.measure(run)
-    needed = found.shown.high + int((run.reserved_by_others_gib or 0) * GIB) if found is not None else None
+    needed = found.shown[2] + int((run.reserved_by_others_gib or 0) * GIB) if found is not None else None
     larger = (changed(run, gpu=f"{size}GB") for size in sizes_gb(needed)) if needed is not None else iter(())
     return next(((one,) for one in larger if (on_it := around.measure(one)) is not None and on_it.fits), ())

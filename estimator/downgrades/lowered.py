@@ -62,6 +62,6 @@ def _plan(asked: Run, made: list[Made], around: Around) -> Plan | None:
     last = made[-1]
     return Plan(
         steps=[one.id for one in steps], chain=steps, change=whole, run=last.run,
-        allocated_peak=last.outcome.allocated, device_peak=last.outcome.shown, verdict=last.outcome.verdict or "fits",
+        allocated_peak=last.outcome.allocated, device_peak=last.outcome.range, verdict=last.outcome.verdict or "fits",
         commands=commands(last.run, whole),
     )  # fmt: skip

@@ -66,8 +66,8 @@ class Search:
         """The runs after a move that the run's framework has switches for, the mildest first."""
         key = move.rule, id(run)
         if key not in self._grades:
-            after = tuple(one for one in move.rule(run, self._around) if offered(one, move.needs))
-            self._grades[key] = run, after
+            after = move.rule(run, self._around)
+            self._grades[key] = run, after if after and offered(after[-1], move.needs) else ()
         return self._grades[key][1]
 
     def fits(self, run: Run) -> bool:
@@ -97,28 +97,33 @@ def _shown(search: Search, move: Move, grades: tuple[Run, ...]) -> int:
 def chain(search: Search) -> list[Made]:
     """The cheapest chain that surely fits; empty where there is none.
 
-    First on the card as it is; where nothing fits it, with the smallest hardware and the job as it was asked.
+    First on the card as it is; where nothing fits it, on the least hardware, with the job as it was asked.
     """
-    here = [move for move in search.moves if move.name not in HARDWARE and not move.alone]
-    elsewhere = [move for move in search.moves if move.name not in SPARED and not move.alone]
-    for moves in (here, elsewhere):
-        found = _until_it_fits(search, moves)
-        if found.outcome.fits:
-            return _told(search, _no_more_than_needed(search, found.picks))
-    return []
+    moves = [move for move in search.moves if not move.alone]
+    start = Reached(search.run, search.outcome)
+    found = _until_it_fits(search, [move for move in moves if move.name not in HARDWARE], start)
+    if not found.outcome.fits:
+        kept = _kept(search, tuple(pick for pick in found.picks if pick.move.name not in SPARED))
+        found = _until_it_fits(search, [move for move in moves if move.name in HARDWARE], kept or start)
+    return _told(search, _no_more_than_needed(search, found.picks)) if found.outcome.fits else []
 
 
-def _until_it_fits(search: Search, moves: list[Move]) -> Reached:
-    reached = Reached(search.run, search.outcome)
+def _kept(search: Search, picks: tuple[Pick, ...]) -> Reached | None:
+    run = _run(search, picks)
+    found = search.measure(run)
+    return Reached(run, found, picks) if found is not None else None
+
+
+def _until_it_fits(search: Search, moves: list[Move], reached: Reached) -> Reached:
     waiting: list[Move] = []
     for move in moves:
+        if reached.outcome.fits:
+            break
         after = _with(search, reached, move)
         if after is None:
             waiting.append(move)
             continue
         reached, waiting = _with_more(search, after, waiting)
-        if reached.outcome.fits:
-            break
     return reached
 
 
@@ -180,16 +185,21 @@ def _told(search: Search, picks: tuple[Pick, ...]) -> list[Made]:
     run, outcome = search.run, search.outcome
     left = sorted(picks, key=lambda pick: search.rank[pick.move.name])
     while left:
-        steps = ((pick, _after(search, run, pick)) for pick in left)
-        measured = [(pick, after, found) for pick, after in steps if (found := search.measure(after)) is not None]
-        if not measured:
+        pick = next((one for one in left if _lowers(search, run, outcome, one)), left[0])
+        after = _after(search, run, pick)
+        found = search.measure(after)
+        if found is None:
             return []
-        pick, after, found = next((one for one in measured if one[2].allocated <= outcome.allocated), measured[0])
         if after is not run:
             made.append(Made(pick.move.name, run, after, outcome, found))
         run, outcome = after, found
         left.remove(pick)
     return made if outcome.fits else []
+
+
+def _lowers(search: Search, run: Run, outcome: Outcome, pick: Pick) -> bool:
+    found = search.measure(_after(search, run, pick))
+    return found is not None and found.allocated <= outcome.allocated
 
 
 def mildest(count: int, fits: Callable[[int], bool]) -> int:

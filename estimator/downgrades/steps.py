@@ -58,7 +58,7 @@ def step(made: Made, change: dict[str, Any]) -> Step:
             "note_zh": told.text("note_zh"),
             "change": change,
             "allocated_peak": made.outcome.allocated,
-            "device_peak": made.outcome.shown,
+            "device_peak": made.outcome.range,
             "saves": max(made.was.allocated - made.outcome.allocated, 0),
             "speed_cost": told.text("speed"),
             "quality_cost": told.text("quality"),
@@ -67,6 +67,13 @@ def step(made: Made, change: dict[str, Any]) -> Step:
             "commands": commands(made.run, change),
         }
     )
+
+
+def same_types(before: Run, after: Run) -> bool:
+    """Whether two cards compute in the same types, so that the same defaults hold on both."""
+    names = (run.gpu for run in (before, after))
+    cards = [find_gpu(name if isinstance(name, str) else name[0]).bf16 for name in names if name]
+    return len(set(cards)) == 1
 
 
 class Pinner:
@@ -78,7 +85,7 @@ class Pinner:
     def change(self, before: Run, after: Run) -> dict[str, Any]:
         """The partial run from ``before`` to ``after``, defaults that would else follow it stated."""
         change = difference(before, after)
-        if DECIDING.isdisjoint(change):
+        if DECIDING.isdisjoint(change) or (set(change) == {"gpu"} and same_types(before, after)):
             return change
         again = self.refill(applied(self.asked, change))
         return change if again == after else merged(change, difference(again, after))

@@ -104,7 +104,7 @@ def optimizer_8bit(run: Run, around: Around) -> tuple[Run, ...]:
     """The same optimizer with states in 8 bit (bitsandbytes)."""
     small = EIGHT_BIT.get(str(run.optimizer))
     able = around.gpu.vendor in CUDA and _takes_8bit(run)
-    return (around.refill(changed(run, optimizer=small, optimizer_impl=None)),) if small and able else ()
+    return (changed(run, optimizer=small),) if small and able else ()
 
 
 def _takes_8bit(run: Run) -> bool:
@@ -118,7 +118,7 @@ def paged(run: Run, around: Around) -> tuple[Run, ...]:
     able = around.gpu.vendor == "NVIDIA" and _takes_8bit(run)
     if run.optimizer not in ("adamw", "adamw-8bit", "paged-adamw-32bit") or not able:
         return ()
-    return (around.refill(changed(run, optimizer="paged-adamw-8bit", optimizer_impl=None)),)
+    return (changed(run, optimizer="paged-adamw-8bit"),)
 
 
 def bf16(run: Run, around: Around) -> tuple[Run, ...]:
