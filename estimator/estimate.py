@@ -85,9 +85,19 @@ def _around(model: ModelMatch, gpu: GpuMatch) -> Around:
     return Around(
         arch=model.architecture,
         gpu=gpu,
-        refill=lambda run: completed(with_format(run, model), model, card_of(run))[0],
+        refill=lambda run: refilled(run, model),
         measure=lambda run: outcome_of(run, model),
     )
+
+
+def refilled(run: Run, model: ModelMatch) -> Run:
+    """A changed run with every default."""
+    gpu = card_of(run)
+    complete, said = completed(with_format(run, model), model, gpu)
+    if not is_served(complete):
+        return complete
+    usable = usable_bytes(run, gpu) if gpu is not None else None
+    return with_engine_defaults(complete, model.architecture, gpu, usable, said)[0]
 
 
 def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:

@@ -4,6 +4,7 @@ from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
 from bot.texts import name_of, say
 from estimator.schema import Estimate, Step
+from estimator.serving.engines import is_served
 
 MOST_SHOWN = 5
 LONGEST_TITLE = 60
@@ -18,6 +19,7 @@ class Changes:
         self.plan = found.plan if found else None
         self.ledger, self.lang = ledger, lang
         run = found.run if found else None
+        self.served = run is not None and is_served(run)
         self.tool = quoted((run.framework if run.task == "train" else run.engine) or "") if run else ""
 
     def rows(self, everything: bool = False) -> list[list[str]]:

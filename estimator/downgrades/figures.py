@@ -8,7 +8,7 @@ from estimator.schema import Run
 FAMILIES = {"lion": "Lion"}
 SHARDING = {
     "fsdp1": ("FSDP", "FSDP"), "fsdp2": ("FSDP", "FSDP"), "deepspeed": ("ZeRO-3", "ZeRO-3"),
-    "device_map": ("layers dealt out", "按层分摊"),
+    "device_map": ("layers dealt out", "按层分摊"), "tensor": ("tensor parallel", "张量并行"),
 }  # fmt: skip
 
 
@@ -43,7 +43,9 @@ def figures(run: Run) -> dict[str, Any]:
 
 def _groups(run: Run) -> dict[str, Any]:
     parallel, serving = run.parallel, run.serving
-    sharding = SHARDING.get(parallel.engine, ("", "")) if parallel else ("", "")
+    sharding = SHARDING.get(
+        "tensor" if parallel and parallel.tensor > 1 else parallel.engine if parallel else "", ("", "")
+    )
     return {
         "sharding": sharding[0],
         "sharding_zh": sharding[1],

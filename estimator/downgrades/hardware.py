@@ -5,9 +5,11 @@ from estimator.downgrades.around import Around
 from estimator.downgrades.figures import effective_batch
 from estimator.downgrades.training import changed
 from estimator.schema import Parallel, Run
+from estimator.serving.plan import SERVERS
 
 GIB = 1 << 30
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 32, 64)
+TENSOR_COUNTS = (2, 4, 8, 16)
 SHARDED_COUNTS = (2, 4, 8, 16, 32, 64)
 
 
@@ -27,12 +29,25 @@ def _sharded(cards: int) -> tuple[Parallel, ...]:
 def cards(run: Run, around: Around) -> tuple[Run, ...]:
     """More of the same cards: layers dealt out in inference, weights and states sharded in training."""
     known = run.gpu_count or 1
-    if isinstance(run.gpu, list):
+    if isinstance(run.gpu, list) or run.engine in SERVERS:
         return ()
     if run.task == "train":
         return tuple(one for count in SHARDED_COUNTS if count > known for one in _trained_on(run, count))
     dealt = Parallel(engine="device_map")
     return tuple(changed(run, gpu_count=count, parallel=dealt) for count in COUNTS if count > known)
+
+
+def tensor_parallel(run: Run, around: Around) -> tuple[Run, ...]:
+    """More of the same cards for a serving engine: every layer shared out among them."""
+    known = run.gpu_count or 1
+    if run.engine not in SERVERS or isinstance(run.gpu, list):
+        return ()
+    parallel = run.parallel or Parallel()
+    return tuple(
+        changed(run, gpu_count=count, parallel=parallel.model_copy(update={"engine": "none", "tensor": count}))
+        for count in TENSOR_COUNTS
+        if count > known and around.arch.heads % count == 0
+    )
 
 
 def _trained_on(run: Run, count: int) -> tuple[Run, ...]:

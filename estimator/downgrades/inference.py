@@ -4,8 +4,12 @@ from estimator.catalogue import weight_format
 from estimator.downgrades.around import Around
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import KVCache, Run, Serving
+from estimator.serving.plan import SERVERS
 
-GGUF = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q3_K_M", "Q2_K")
+FILES = ("llama.cpp", "ollama")
+"""Engines that run GGUF files."""
+GGUF = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M")
+GGUF_LOW = ("Q3_K_M", "Q2_K")
 FULL_TYPES = (None, "auto", "f16", "fp16", "bf16", "fp32", "float16", "bfloat16")
 EIGHT_BITS = ("q8_0", "fp8", "int8")
 LEAST_CONTEXT, STEP, LEAST_UBATCH = 256, 64, 64
@@ -25,7 +29,7 @@ def half(run: Run, around: Around) -> tuple[Run, ...]:
 
 def ubatch(run: Run, around: Around) -> tuple[Run, ...]:
     """llama.cpp's micro-batch of prompt tokens, halved down to 64."""
-    if run.engine != "llama.cpp":
+    if run.engine not in FILES:
         return ()
     known = (run.serving.ubatch if run.serving else None) or 512
     sizes = [known >> shift for shift in range(1, 6) if known >> shift >= LEAST_UBATCH]
@@ -51,15 +55,15 @@ def kv_8bit(run: Run, around: Around) -> tuple[Run, ...]:
     known = run.kv_cache.dtype if run.kv_cache else None
     if known not in FULL_TYPES:
         return ()
-    if run.engine == "llama.cpp":
+    if run.engine in FILES:
         return (_cached(run, "q8_0"),)
-    return (_cached(run, "fp8"),) if run.engine == "vllm" and around.gpu.fp8 else ()
+    return (_cached(run, "fp8"),) if run.engine in SERVERS and around.gpu.fp8 else ()
 
 
 def kv_4bit(run: Run, around: Around) -> tuple[Run, ...]:
     """Keys and values in 4 bit (llama.cpp)."""
     known = run.kv_cache.dtype if run.kv_cache else None
-    return (_cached(run, "q4_0"),) if run.engine == "llama.cpp" and known in (*FULL_TYPES, *EIGHT_BITS) else ()
+    return (_cached(run, "q4_0"),) if run.engine in FILES and known in (*FULL_TYPES, *EIGHT_BITS) else ()
 
 
 def users(run: Run, around: Around) -> tuple[Run, ...]:
@@ -77,12 +81,12 @@ def int8(run: Run, around: Around) -> tuple[Run, ...]:
 
 def fp8(run: Run, around: Around) -> tuple[Run, ...]:
     """Weights in fp8, where the card computes in it."""
-    return _quantised(run, around, "fp8") if run.engine == "vllm" and around.gpu.fp8 else ()
+    return _quantised(run, around, "fp8") if run.engine in SERVERS and around.gpu.fp8 else ()
 
 
 def four_bit(run: Run, around: Around) -> tuple[Run, ...]:
     """Weights in 4 bit: bitsandbytes' NF4, or an AWQ upload for a serving engine."""
-    if run.engine not in ("hf", "vllm") or around.gpu.vendor not in CUDA:
+    if run.engine not in ("hf", *SERVERS) or around.gpu.vendor not in CUDA:
         return ()
     return _quantised(run, around, "nf4" if run.engine == "hf" else "awq-4bit-g128")
 
@@ -93,11 +97,20 @@ def _quantised(run: Run, around: Around, name: str) -> tuple[Run, ...]:
 
 
 def gguf(run: Run, around: Around) -> tuple[Run, ...]:
-    """Smaller GGUF types, down to 2 bit."""
-    if run.engine != "llama.cpp":
+    """Smaller GGUF types, down to 4 bit."""
+    return _files(run, around, GGUF)
+
+
+def low_bits(run: Run, around: Around) -> tuple[Run, ...]:
+    """GGUF types of 3 and 2 bit."""
+    return _files(run, around, GGUF_LOW)
+
+
+def _files(run: Run, around: Around, names: tuple[str, ...]) -> tuple[Run, ...]:
+    if run.engine not in FILES:
         return ()
     known = weight_format(run.weight_format).bits if run.weight_format else 16.0
-    smaller = [name for name in GGUF if weight_format(name).bits < known]
+    smaller = [name for name in names if weight_format(name).bits < known]
     return tuple(around.refill(changed(run, weight_format=name)) for name in smaller)
 
 
@@ -111,14 +124,14 @@ def context(run: Run, around: Around) -> tuple[Run, ...]:
 def experts_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
     """llama.cpp computes the experts on the CPU."""
     known = run.serving.moe_on_cpu if run.serving else None
-    if run.engine != "llama.cpp" or around.arch.experts is None or known:
+    if run.engine not in FILES or around.arch.experts is None or known:
         return ()
     return (_serving(run, moe_on_cpu=True),)
 
 
 def layers_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
     """llama.cpp keeps fewer layers on the card, in eighths."""
-    if run.engine != "llama.cpp":
+    if run.engine not in FILES:
         return ()
     known = run.serving.n_gpu_layers if run.serving else None
     most = known if known is not None and 0 <= known <= around.arch.layers else around.arch.layers

@@ -65,10 +65,12 @@ INFERENCE = (
     Move("fp8", inference.fp8, ("weight_format",)),
     Move("4bit", inference.four_bit, ("weight_format",)),
     Move("gguf", inference.gguf, ("weight_format",)),
+    Move("low-bits", inference.low_bits, ("weight_format",)),
     Move("experts-on-cpu", inference.experts_on_cpu, ("serving.moe_on_cpu",)),
     Move("layers-on-cpu", inference.layers_on_cpu, ("serving.n_gpu_layers",), bold=True),
     Move("context", inference.context, ("context_len",)),
     Move("cards", hardware.cards, ("parallel.engine",), bold=True),
+    Move("cards", hardware.tensor_parallel, ("parallel.tensor",), bold=True),
     Move("card", hardware.card),
 )
 

@@ -91,7 +91,7 @@ def _shown(search: Search, move: Move, grades: tuple[Run, ...]) -> int:
     """The mildest grade that fits, else a strong one."""
     if len(grades) > 1 and search.fits(grades[-1]):
         return mildest(len(grades), lambda grade: search.fits(grades[grade]))
-    return len(grades) - 1 if move.bold else len(grades) // 2
+    return len(grades) - 1 if move.bold else (len(grades) - 1) // 2
 
 
 def chain(search: Search) -> list[Made]:

@@ -12,6 +12,7 @@ from estimator.downgrades.flags import commands
 from estimator.downgrades.search import Made
 from estimator.regimes import adapted
 from estimator.schema import Run, Step
+from estimator.serving.engines import is_served
 
 DECIDING = defaults.DECIDING | {"gpu", "gpu_count", "parallel", "autocast"}
 """Fields from which others are filled."""
@@ -69,11 +70,11 @@ def step(made: Made, change: dict[str, Any]) -> Step:
     )
 
 
-def same_types(before: Run, after: Run) -> bool:
-    """Whether two cards compute in the same types, so that the same defaults hold on both."""
-    names = (run.gpu for run in (before, after))
-    cards = [find_gpu(name if isinstance(name, str) else name[0]).bf16 for name in names if name]
-    return len(set(cards)) == 1
+def only_the_card(before: Run, after: Run, change: dict[str, Any]) -> bool:
+    """Whether nothing but the card changes, and both compute in the same types: the same defaults hold on both."""
+    names = [run.gpu for run in (before, after) if run.gpu]
+    types = {find_gpu(one if isinstance(one, str) else one[0]).bf16 for one in names}
+    return set(change) == {"gpu"} and len(types) == 1
 
 
 class Pinner:
@@ -85,7 +86,7 @@ class Pinner:
     def change(self, before: Run, after: Run) -> dict[str, Any]:
         """The partial run from ``before`` to ``after``, defaults that would else follow it stated."""
         change = difference(before, after)
-        if DECIDING.isdisjoint(change) or (set(change) == {"gpu"} and same_types(before, after)):
+        if not is_served(before) and (DECIDING.isdisjoint(change) or only_the_card(before, after, change)):
             return change
         again = self.refill(applied(self.asked, change))
         return change if again == after else merged(change, difference(again, after))

@@ -56,7 +56,8 @@ def outcome(run: Run, arch: Architecture, gpu: GpuMatch, usable: int) -> Outcome
     needed = found.weights.bytes + found.beside + found.cache.needed
     held = Range(low=needed - found.uncertain[0], expected=needed, high=needed + found.uncertain[1])
     shown = device(plan, found, held)
-    return Outcome(needed, shown, fit_of(plan, found, shown, usable).verdict, (needed,))
+    verdict = fit_of(plan, found, shown, usable).verdict
+    return Outcome(needed, (shown.low, shown.expected, shown.high), verdict, (needed,))
 
 
 def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:

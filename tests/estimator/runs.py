@@ -52,9 +52,26 @@ def inference(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def serving(draw: st.DrawFn) -> dict[str, Any]:
+    """A serving engine's run."""
+    engine = draw(st.sampled_from(("vllm", "sglang", "tgi", "llama.cpp", "ollama")))
+    files = engine in ("llama.cpp", "ollama")
+    formats = ("Q8_0", "Q4_K_M", "Q2_K") if files else ("fp8", "awq-4bit-g128", "gptq-4bit-g128")
+    fields = {
+        "engine": engine,
+        "weight_format": draw(_sometimes(st.sampled_from(formats))),
+        "context_len": draw(_sometimes(st.integers(256, 40_000))),
+        "new_tokens": draw(_sometimes(st.integers(1, 1000))),
+        "concurrency": draw(_sometimes(st.integers(1, 64))),
+        "gpu_count": draw(_sometimes(st.sampled_from((1, 2)))),
+    }
+    return _given({"task": "serve", **fields})
+
+
+@st.composite
 def runs(draw: st.DrawFn) -> dict[str, Any]:
     """A run of any kind on any card."""
-    kind = draw(training() | inference())
+    kind = draw(training() | inference() | serving())
     return {"model": draw(st.sampled_from(MODELS)), "gpu": draw(st.sampled_from(CARDS)), **kind}
 
 

@@ -7,6 +7,7 @@ from estimator.downgrades.lowered import order_of
 from estimator.estimate import estimate
 from estimator.regimes import tokens_per_row
 from estimator.schema import Estimate, Run, Step
+from estimator.serving.engines import is_served
 
 
 def keeps_its_promises(asked: Run) -> Estimate:
@@ -31,11 +32,14 @@ def peak(found: Estimate) -> int:
 
 
 def a_step_comes_to_what_it_says(step: Step, asked: Run, found: Estimate) -> None:
-    assert step.saves == peak(found) - step.allocated_peak >= 0
+    """A serving engine takes its share of the card whatever it needs: there only the verdict can be compared."""
     assert found.run is not None
+    assert step.saves >= 0
     for base in (asked, found.run):
         after = estimate(applied(base, step.change))
-        assert (peak(after), after.fit.verdict) == (step.allocated_peak, step.verdict), step.id
+        assert after.fit.verdict == step.verdict, step.id
+        if not is_served(found.run):
+            assert peak(after) == step.allocated_peak == peak(found) - step.saves, step.id
 
 
 def keeps_the_batch(step: Step, before: Run, after: Run) -> None:
@@ -75,12 +79,13 @@ def a_plan_fits(asked: Run, found: Estimate) -> None:
     assert plan.run is not None
     for run in (plan.run, applied(asked, plan.change)):
         after = estimate(run)
-        assert (after.fit.verdict, peak(after)) == ("fits", plan.allocated_peak)
+        assert after.fit.verdict == "fits"
+        assert is_served(plan.run) or peak(after) == plan.allocated_peak
     assert plan.steps == [step.id for step in plan.chain]
-    run, before = asked, peak(found)
+    run, before = asked, plan.chain[0].allocated_peak + plan.chain[0].saves
     for step in plan.chain:
         run = applied(run, step.change)
-        assert peak(estimate(run)) == step.allocated_peak <= before
-        assert step.saves == before - step.allocated_peak
+        assert is_served(plan.run) or peak(estimate(run)) == step.allocated_peak
+        assert step.saves == before - step.allocated_peak >= 0
         before = step.allocated_peak
         is_told(step)
