@@ -1,0 +1,91 @@
+"""One failure: the log, the run that it is of, and that run's estimate, as facts by name."""
+
+from typing import Any
+
+from estimator.schema import Estimate
+from knowledge.facts import Facts
+from knowledge.logs.reading import Log
+
+STATES = ("weights", "adapter", "gradients", "optimizer_states", "master_weights")
+SHARDED = ("fsdp1", "fsdp2", "megatron")
+PLAIN = ("task", "method", "stage", "engine", "framework", "precision", "micro_batch", "grad_accum", "seq_len",
+         "context_len", "params_b", "gradient_checkpointing", "optimizer", "attention", "gpu_count")  # fmt: skip
+BITS = {"nf4": 4, "fp4": 4, "gpt": 4, "awq": 4, "q4_": 4, "int8": 8, "fp8": 8, "q8_": 8, "mxf": 4, "nvf": 4}
+
+
+def facts_of(log: Log, run: dict[str, Any], found: Estimate | None, known: dict[str, Any]) -> Facts:
+    """Facts of a failure. ``known`` is what the service knows of model and card (vocabulary, bf16_native …)."""
+    message = {name: value for name, value in log.message.model_dump().items() if isinstance(value, int | float | str)}
+    values: dict[str, Any] = {**known, **_run_facts(run), **_estimate_facts(found), **message}
+    sources = {name: f"diagnosis.message.{name}" for name in message}
+    sources |= {name: "estimates[0].per_gpu.at_peak" for name in _estimate_facts(found)}
+    values |= {"phase": log.phase, "steps_done": log.steps_done}
+    values.setdefault("total", values.get("smi_total"))
+    derived = _derived_facts(log, values)
+    sources |= {name: f"diagnosis.derived.{name}" for name in derived if name.endswith("_pytorch")}
+    sources |= {"outside": "diagnosis.derived.outside_pytorch", "unused_cache": "diagnosis.derived.unused_cache"}
+    return Facts({**values, **derived}, sources)
+
+
+def _run_facts(run: dict[str, Any]) -> dict[str, Any]:
+    parallel, offload = run.get("parallel") or {}, run.get("offload") or {}
+    facts = {name: run.get(name) for name in PLAIN}
+    zero = parallel.get("zero") or (3 if parallel.get("engine") in SHARDED else None)
+    facts |= {
+        "zero": zero,
+        "parallel": parallel.get("engine"),
+        "sharded": "yes" if zero == 3 or parallel.get("tensor", 1) > 1 else "no",
+        "offload": "yes" if any(place != "none" for place in offload.values()) else None,
+        "gpu_memory_utilization": (run.get("serving") or {}).get("gpu_memory_utilization"),
+        "stated_memory": int(run["memory_gb"] * 10**9) if run.get("memory_gb") else None,
+        "bits": BITS.get(str(run.get("weight_format") or "").lower()[:3]),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _estimate_facts(found: Estimate | None) -> dict[str, Any]:
+    if found is None or found.per_gpu is None:
+        return {}
+    parts = {block.item: block.bytes for block in found.per_gpu.at_peak}
+    without = [one.allocated_peak for one in found.alternatives if one.change.get("gradient_checkpointing") == "none"]
+    facts = {
+        "est_peak": found.per_gpu.allocated_peak,
+        "est_weights": parts.get("weights"),
+        "est_states": sum(parts.get(name, 0) for name in STATES),
+        "est_activations": parts.get("activations", 0) + parts.get("recompute", 0),
+        "est_logits": parts.get("logits_loss"),
+        "est_peak_without_checkpointing": without[0] if without else None,
+        "usable": found.fit.usable,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
+    derived: dict[str, Any] = dict(log.derived)
+    total, free, process = values.get("total"), values.get("free"), values.get("process_in_use")
+    if "outside_pytorch" in derived:
+        derived["outside"] = derived["outside_pytorch"]
+    if total and free is not None and process and process <= total:
+        derived["others"] = total - free - process
+    if values.get("shards_loaded") and values.get("allocated"):
+        derived["need_by_shards"] = values["allocated"] * values["shards_total"] // values["shards_loaded"]
+    if values.get("trainable_params") and values.get("all_params"):
+        derived["trainable_share"] = values["trainable_params"] / values["all_params"]
+    if total and free is not None:
+        derived["share_that_is_free"] = int(100 * free / total) / 100
+    if values.get("weights") and values.get("params_b"):
+        derived["load_bytes_per_parameter"] = values["weights"] / (values["params_b"] * 10**9)
+    return derived | _tensors(values)
+
+
+def _tensors(values: dict[str, Any]) -> dict[str, int]:
+    """Sizes of the tensors that most often are the one which fails."""
+    length, batch = values.get("seq_len"), values.get("micro_batch") or 1
+    if not isinstance(length, int):
+        return {}
+    sizes = {}
+    if vocabulary := values.get("vocabulary"):
+        sizes |= {"logits_16bit": batch * length * vocabulary * 2, "logits_fp32": batch * length * vocabulary * 4}
+    if heads := values.get("heads"):
+        sizes |= {"attention_scores": batch * heads * length**2 * 2}
+    return sizes

@@ -1,0 +1,107 @@
+"""Why a run went out of memory: the causes that the evidence speaks for, best first."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from estimator.schema import Verdict
+from knowledge.facts import Facts, holds
+from knowledge.logs.message import Message
+from knowledge.reading import Entry, FixText, Guarded, causes
+from knowledge.signals import phrase
+
+MOST_CAUSES = 5
+HALF = 4.0
+"""Evidence of this weight makes a score of one half."""
+LEAST = 0.2
+
+
+class Fix(BaseModel):
+    """What helps, in the shape of a Step; peak and verdict are set where the estimator could work them out."""
+
+    id: str
+    title: str
+    change: dict[str, Any] = {}
+    allocated_peak: int | None = None
+    saves: int | None = None
+    cost: Literal["a flag", "slower", "changes the training", "more hardware"]
+    verdict: Verdict | None = None
+    commands: list[str] = []
+
+
+class Cause(BaseModel):
+    """One cause with its score from 0 to 1, what speaks for it, and what would help."""
+
+    id: str
+    score: float
+    evidence: list[str]
+    fixes: list[Fix] = []
+
+
+class Explained(BaseModel):
+    """A part of the gap between estimate and observation, in bytes."""
+
+    id: str
+    bytes: int
+
+
+class Gap(BaseModel):
+    """What was estimated, what was observed, and named parts that add up to the difference."""
+
+    estimated: int
+    observed: int
+    explained_by: list[Explained]
+
+
+class Diagnosis(BaseModel):
+    """What a wreck says and what to do about it."""
+
+    id: Any = None
+    lang: str = "en"
+    phase: str = "unknown"
+    message: Message = Field(default_factory=Message)
+    derived: dict[str, int] = {}
+    run: dict[str, Any] | None = None
+    causes: list[Cause] = []
+    gap: Gap | None = None
+    useless: list[str] = []
+    questions: list[str] = []
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entry with what speaks for it."""
+
+    entry: Entry
+    score: float
+    evidence: tuple[str, ...]
+
+
+def ranked(lowered: str, facts: Facts) -> list[Found]:
+    """The causes that the text and the facts speak for, best first; none when nothing does."""
+    found = [_weighed(entry, lowered, facts) for entry in causes()]
+    kept = sorted((one for one in found if one.score >= LEAST), key=lambda one: (-one.score, one.entry.id))
+    return kept[:MOST_CAUSES]
+
+
+def _weighed(entry: Entry, lowered: str, facts: Facts) -> Found:
+    weight, evidence = 0.0, []
+    for signal in entry.evidence:
+        told = signal.evidence(lowered, facts)
+        if told is not None:
+            weight += signal.weight
+            evidence += told if signal.weight > 0 else []
+    score = round(weight / (weight + HALF), 3) if weight > 0 else 0.0
+    return Found(entry, score, tuple(dict.fromkeys(evidence)))
+
+
+def fitting(texts: list[Guarded] | list[FixText], lowered: str, facts: Facts) -> list[Any]:
+    """The sentences of an entry that apply to this failure."""
+    return [one for one in texts if _applies(one, lowered, facts)]
+
+
+def _applies(text: Guarded, lowered: str, facts: Facts) -> bool:
+    said = not text.says or any(phrase(one).found_in(lowered) for one in text.says)
+    return said and all(holds(one, facts) for one in text.facts)

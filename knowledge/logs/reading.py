@@ -1,0 +1,54 @@
+"""A log read: numbers, phase, and the words that matter."""
+
+import re
+from dataclasses import dataclass
+
+from knowledge.logs.message import Message, derived_from, families, read_message
+from knowledge.logs.phase import phase_of, steps_done
+from knowledge.logs.text import bounded, cleaned, excerpt
+
+SPACES = re.compile(r"\s+")
+TRACE_LINE = re.compile(r'^\s*(?:Traceback|File "|\^+$|~+\^|return |raise |self\.|\w+ = |[\w.]+\(.*\)$)|site-packages')
+ERROR_LINE = re.compile(
+    r"(?i)out of memory|exhausted|total capa|by pytorch|alloc|mib on device|error:|memory profiling|per cpu|\d+%\||tried to"
+    r"|cache blocks|kv cache|free memory on device|gpu memory|huggingface\.co|https?://"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What was read: ``flat`` is the excerpt on one line, ``lowered`` the same in lower case."""
+
+    lines: str
+    flat: str
+    lowered: str
+    message: Message
+    derived: dict[str, int]
+    phase: str
+    ranks: frozenset[int]
+    steps_done: int | None
+
+    def about_the_run(self) -> str:
+        """The lines that people and launchers wrote, without the program's errors and frames."""
+        kept = [line for line in self.lines.split("\n") if not TRACE_LINE.search(line) and not ERROR_LINE.search(line)]
+        return "\n".join(kept)
+
+
+def read_log(text: str) -> Log:
+    """Read a paste or a log of any length; nothing in it raises."""
+    raw = bounded(text)
+    done = steps_done(raw)
+    whole, ranks = cleaned(raw)
+    lines = excerpt(whole)
+    flat = SPACES.sub(" ", lines)
+    lowered = flat.lower()
+    message = read_message(flat, lowered)
+    return Log(lines, flat, lowered, message, derived_from(message), phase_of(lowered, done), ranks, done)
+
+
+def is_log(text: str) -> bool:
+    """Whether a text holds an error that a program printed, or a traceback."""
+    lowered = SPACES.sub(" ", text[-40_000:]).lower()
+    if "traceback (most recent call last)" in lowered:
+        return True
+    return any(family.formats and family.occurs(lowered) for family in families())

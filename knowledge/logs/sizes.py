@@ -1,0 +1,25 @@
+"""Sizes as programs print them, in bytes."""
+
+from fractions import Fraction
+
+UNITS = {
+    "b": 1, "byte": 1, "bytes": 1,
+    "k": 2**10, "kb": 2**10, "kib": 2**10,
+    "m": 2**20, "mb": 2**20, "mib": 2**20,
+    "g": 2**30, "gb": 2**30, "gib": 2**30,
+    "t": 2**40, "tb": 2**40, "tib": 2**40,
+}  # fmt: skip
+"""What the libraries mean: PyTorch's MPS backend, vLLM, DeepSpeed, XLA and ggml print "GB" or "G" and divide by 2^30."""
+
+MOST_DIGITS = 40
+
+
+def bytes_of(number: str, unit: str) -> int | None:
+    """Bytes of a printed size, exactly; None when it is no number."""
+    digits = number.replace(",", "").rstrip(".")
+    if len(digits) > MOST_DIGITS:
+        return None
+    try:
+        return round(Fraction(digits) * UNITS[unit.lower()])
+    except (KeyError, ValueError, ZeroDivisionError):
+        return None

@@ -1,0 +1,84 @@
+"""The part of a text that matters: bounded, without colours, progress bars and rank prefixes."""
+
+import re
+
+from knowledge.logs.message import families
+
+HEAD, TAIL = 64 * 2**10, 2**20
+"""Characters that are kept of a long log: the launch at its beginning, the failure at its end."""
+
+WHOLE = 12_000
+"""Texts up to this long are read whole."""
+
+BEFORE, AFTER = 2600, 1300
+"""Characters kept around an error."""
+
+EXCERPT = 30_000
+"""No excerpt of a log is longer."""
+
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+RANKS = re.compile(r"(?m)^\s*(?:\[(?:rank|default)?(\d{1,4})\]:?|\((?:[A-Z]\w+ )*pid=\d+\)|(?:Worker|rank|Rank)[ _]?(\d+)[:|]) ?")
+SETTINGS = (
+    "trainable params", "instantaneous batch size", "total optimization steps", "gradient accumulation steps",
+    "num examples", "training with dataparallel", "loading checkpoint shards", "model weights took", "torch_dtype",
+    "max_seq_length", "model weights take", "buffer size =", "kv self size", "zero_optimization", "world_size",
+)  # fmt: skip
+"""What programs print of their settings, far from the error."""
+NEAR = 400
+
+
+def bounded(text: str) -> str:
+    """The text, or of a long one its head and its end; where the end holds no error, the part around the last one."""
+    if len(text) <= HEAD + TAIL:
+        return text
+    tail = text[-TAIL:]
+    if not _last_error(tail.lower()):
+        found = _last_error(text.lower())
+        tail = text[max(HEAD, found - TAIL // 2) : found + TAIL // 2] if found else tail
+    return text[:HEAD] + "\n" + tail
+
+
+def cleaned(text: str) -> tuple[str, frozenset[int]]:
+    """The text without terminal codes, with the last state of each progress bar, and the ranks that wrote it."""
+    if "\x1b" in text:
+        text = ESCAPES.sub("", text)
+    text = text.replace("\r\n", "\n").replace("\x00", "")
+    if "\r" in text:
+        text = "\n".join(_last_state(line) for line in text.split("\n"))
+    ranks = frozenset(int(one[1] or one[2]) for one in RANKS.finditer(text) if one[1] or one[2])
+    return (RANKS.sub("", text) if ranks or "pid=" in text else text), ranks
+
+
+def _last_state(line: str) -> str:
+    """What a progress bar showed last."""
+    return next((part for part in reversed(line.split("\r")) if part.strip()), "")
+
+
+def excerpt(text: str) -> str:
+    """The lines around errors and settings, and the beginning and the end; short texts whole."""
+    if len(text) <= WHOLE:
+        return text
+    lowered = text.lower()
+    spans = [(0, 3000), (len(text) - 2500, len(text))]
+    for mark in (mark for family in families() for mark in family.marks):
+        position = lowered.rfind(mark)
+        if position >= 0:
+            spans.append((position - BEFORE, position + AFTER))
+    spans += [(at - 20, at + NEAR) for mark in SETTINGS if (at := lowered.rfind(mark)) >= 0]
+    pieces = [text[start:end] for start, end in _merged(spans, len(text))]
+    return "\n".join(pieces)[-EXCERPT:]
+
+
+def _merged(spans: list[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted((max(0, start), min(length, end)) for start, end in spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _last_error(lowered: str) -> int:
+    """Where the last error begins; 0 when there is none."""
+    return max((lowered.rfind(mark) for family in families() if family.formats for mark in family.marks), default=0)
