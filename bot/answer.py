@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from estimator.schema import Estimate
+from knowledge.diagnosis import Diagnosis
 
 Reply = Literal["answer", "clarify", "ignore", "refuse"]
 
@@ -54,7 +55,7 @@ class Answer(BaseModel):
     estimates: list[Estimate] = []
     smallest_card_gb: list[int | None] = []
     unknown_family: str = ""
-    diagnosis: None = None
+    diagnosis: Diagnosis | None = None
     readings: list[ReadingShown] = []
     choices: list[Choice] = []
     text: str = ""

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
+from bot.diagnosing.diagnose import diagnosed
 from bot.intake.change import changed
 from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
@@ -19,6 +20,7 @@ from estimator.downgrades import applied
 from estimator.errors import EstimatorError
 from estimator.estimate import estimate as estimate_run
 from estimator.schema import Estimate, Problem, Run
+from knowledge.diagnosis import Diagnosis
 
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
 
@@ -63,6 +65,20 @@ def estimate(run: Run, others: bool = False) -> Estimate:
         if config is None:
             raise
     return estimate_run(run.model_copy(update={"model": config}), others)
+
+
+def diagnose(text: str, lang: str | None = None) -> Diagnosis:
+    """Why the run of a pasted log, traceback or report failed, and what would help."""
+    answer = _diagnosis_of(text, language_of(text, lang))
+    found: Diagnosis = answer.diagnosis  # type: ignore[assignment]
+    return found.model_copy(update={"text": answer.text})
+
+
+def _diagnosis_of(text: str, lang: str) -> Answer:
+    found, wreck = diagnosed(text, lang, lambda fields: estimate(run_of(fields), others=True))
+    answer = Answer(lang=lang, question="diagnose", runs=[wreck.run] if wreck.run else [], diagnosis=found)
+    answer.estimates = [wreck.estimate] if wreck.estimate else []
+    return rendered(answer)
 
 
 def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = False) -> str:

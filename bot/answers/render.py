@@ -12,6 +12,7 @@ from bot.answers.describe import Describer, problem_in
 from bot.answers.layout import table, wrapped
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
+from bot.answers.wreck import Wreck
 from bot.intake.doubts import Doubt
 from bot.texts import name_of, say, texts
 
@@ -50,19 +51,23 @@ def template_of(answer: Answer) -> str:
         return answer.reply
     if answer.question == "help":
         return "help"
+    if answer.diagnosis is not None:
+        return "diagnosis"
     return "one" if len(answer.estimates) == 1 else "several"
 
 
 def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False) -> Answer:
     """The answer with its text and the numbers in it."""
     ledger = Ledger(answer)
+    describer = Describer(answer, ledger)
     name = "explain" if explain else template_of(answer)
     template = environment(answer.lang).get_template(f"{name}.j2")
     text = template.render(
         a=answer,
         n=ledger,
-        d=Describer(answer, ledger),
         c=Changes(answer.estimates[0] if answer.estimates else None, ledger, answer.lang),
+        d=describer,
+        w=Wreck(answer, ledger, describer),
         problem=problem_in(answer.lang, answer.estimates[0]) if answer.estimates else "",
         sentences=_sentences(answer, doubts),
         examples=texts(answer.lang)["help"]["examples"],

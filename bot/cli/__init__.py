@@ -13,6 +13,7 @@ from bot.texts import say
 COMMANDS = {
     "ask": "bot.cli.ask",
     "chat": "bot.cli.chat",
+    "diagnose": "bot.cli.diagnose",
     "estimate": "bot.cli.estimate",
     "discord": "bot.cli.discord",
 }

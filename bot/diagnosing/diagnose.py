@@ -1,0 +1,150 @@
+"""A wreck in, a Diagnosis out: read, estimated, ranked, and each fix with its new peak."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot.diagnosing.gaps import gap_between
+from bot.diagnosing.moves import FIELD_OF, OF_TRAINING, change_of
+from bot.diagnosing.runs import known_of, run_in
+from estimator.downgrades import applied
+from estimator.errors import EstimatorError
+from estimator.schema import Estimate, Run
+from knowledge.case import facts_of
+from knowledge.diagnosis import Cause, Diagnosis, Fix, Found, fitting, ranked
+from knowledge.facts import Facts
+from knowledge.logs.reading import Log, read_log
+from knowledge.reading import FixText
+from knowledge.telling import filled
+
+Estimator = Callable[[dict[str, Any]], Estimate]
+
+COSTS = ("a flag", "slower", "changes the training", "more hardware")
+MOST_FIXES = 4
+WITH_FIXES = 3
+"""Causes whose fixes are worked out."""
+MATCH = 0.12
+"""An estimate this near to what was in use is taken to be of the same run."""
+SURE = 1.6
+"""The first cause is told alone when its evidence is this many times that of the second."""
+
+
+class Wreck:
+    """One text while it is being diagnosed: its log, run, estimate and facts."""
+
+    def __init__(self, text: str, estimate: Estimator) -> None:
+        self.log: Log = read_log(text)
+        self.run = run_in(self.log)
+        self._estimator = estimate
+        self.estimate = self._matched(self._peak(self.run) if _is_clear(self.run) else None)
+        self.facts: Facts = facts_of(self.log, self.run, self.estimate, known_of(self.run))
+
+    def _peak(self, run: dict[str, Any]) -> Estimate | None:
+        try:
+            found = self._estimator(run)
+        except (EstimatorError, ValidationError):
+            return None
+        return found if found.per_gpu else None
+
+    def _matched(self, found: Estimate | None) -> Estimate | None:
+        """The estimate, with what was assumed changed where that alone meets what the log shows in use.
+
+        A run that held 23 GiB did not have gradient checkpointing, if with it 15 are needed and without it 23.
+        """
+        seen = self.log.message.size("allocated")
+        if found is None or found.per_gpu is None or found.run is None or not seen:
+            return found
+        needed = seen + (self.log.message.size("tried") or 0)
+        peak = found.per_gpu.allocated_peak
+        other = min(found.alternatives, key=lambda one: abs(one.allocated_peak - needed), default=None)
+        if other is None or abs(peak - needed) <= MATCH * needed or abs(other.allocated_peak - needed) > MATCH * needed:
+            return found
+        self.run = {**self.run, **other.change}
+        return self._peak(self.run) or found
+
+    def after(self, name: str) -> tuple[dict[str, Any], Estimate] | None:
+        """What a move changes, and the estimate after it."""
+        before = self.estimate.run if self.estimate else None
+        change = change_of(name, before) if before else None
+        if before is None or not change:
+            return None
+        try:
+            changed: Run = applied(before, change)
+        except ValidationError:
+            return None
+        found = self._peak(changed.model_dump(exclude_none=True))
+        return (change, found) if found else None
+
+    def has(self, move: str) -> bool:
+        """Whether the text says that the run is already as a move would make it, or the move is of another task."""
+        run = self.estimate.run if self.estimate else None
+        if run is None or change_of(move, run) is not None:
+            return False
+        return FIELD_OF.get(move) in self.run or (move in OF_TRAINING) != (run.task == "train")
+
+
+def _is_clear(run: dict[str, Any]) -> bool:
+    """Whether it is said what is done with which model."""
+    return bool(run.get("model") and run.get("task") and (run["task"] != "train" or run.get("method")))
+
+
+def diagnosed(text: str, lang: str, estimate: Estimator) -> tuple[Diagnosis, Wreck]:
+    """The diagnosis, its text still empty."""
+    wreck = Wreck(text, estimate)
+    found = ranked(wreck.log.lowered, wreck.facts)
+    result = Diagnosis(
+        lang=lang,
+        phase=wreck.log.phase,
+        message=wreck.log.message,
+        derived=wreck.log.derived,
+        run=wreck.run or None,
+        causes=[_cause(one, wreck, lang, number < WITH_FIXES) for number, one in enumerate(found)],
+        gap=gap_between(wreck.facts, wreck.estimate),
+        useless=_useless(found, wreck, lang),
+        questions=_questions(found, lang),
+    )
+    return result, wreck
+
+
+def _cause(found: Found, wreck: Wreck, lang: str, with_fixes: bool) -> Cause:
+    fixes: list[FixText] = fitting(found.entry.fixes, wreck.log.lowered, wreck.facts) if with_fixes else []
+    worked_out = [one for fix in fixes if (one := _fix(fix, wreck, lang))]
+    return Cause(id=found.entry.id, score=found.score, evidence=list(found.evidence[:6]), fixes=worked_out[:MOST_FIXES])
+
+
+def _fix(text: FixText, wreck: Wreck, lang: str) -> Fix | None:
+    """The fix with the new peak where it can be estimated; None where the run has it already, or it saves nothing."""
+    fix = Fix(id=text.id, title=filled(text.in_(lang), wreck.facts), cost=COSTS[text.cost])  # type: ignore[arg-type]
+    before = wreck.estimate
+    if not text.move or before is None or before.per_gpu is None:
+        return fix
+    if wreck.has(text.move):
+        return None
+    made = wreck.after(text.move)
+    if made is None or made[1].per_gpu is None:
+        return fix
+    change, after = made
+    saves = before.per_gpu.allocated_peak - after.per_gpu.allocated_peak
+    if saves <= 0:
+        return None
+    peak = after.per_gpu.allocated_peak
+    return fix.model_copy(
+        update={"change": change, "allocated_peak": peak, "saves": saves, "verdict": after.fit.verdict}
+    )
+
+
+def _useless(found: list[Found], wreck: Wreck, lang: str) -> list[str]:
+    """What will not help, from the causes that are likely."""
+    likely = [one for one in found[:2] if one.score >= found[0].score / SURE]
+    texts = [text for one in likely for text in fitting(one.entry.useless, wreck.log.lowered, wreck.facts)]
+    return list(dict.fromkeys(filled(text.in_(lang), wreck.facts) for text in texts))
+
+
+def _questions(found: list[Found], lang: str) -> list[str]:
+    """The one fact that decides, unless the evidence already does."""
+    if not found:
+        return []
+    first, second = found[0].score, found[1].score if len(found) > 1 else 0.0
+    ask = found[0].entry.body(lang).ask
+    return [] if not ask or (first > 0.6 and first > SURE * second) else [ask]
