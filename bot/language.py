@@ -1,15 +1,17 @@
 """Which language to answer in: as asked, else as written, else as the machine is set."""
 
 import os
+import re
 from collections.abc import Mapping
 
+_CHINESE = re.compile("[\u3400-\u9fff]")
 LANGUAGES = ("en", "zh")
 _LOCALE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 
 def has_chinese(text: str) -> bool:
     """Whether any Chinese character occurs."""
-    return any("\u3400" <= character <= "\u9fff" for character in text)
+    return _CHINESE.search(text) is not None
 
 
 def of_locale(environment: Mapping[str, str] | None = None) -> str:

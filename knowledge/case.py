@@ -1,15 +1,26 @@
 """One failure: the log, the run that it is of, and that run's estimate, as facts by name."""
 
+import re
 from typing import Any
 
 from estimator.schema import Estimate
 from knowledge.facts import Facts
 from knowledge.logs.reading import Log
 
+VISIBLE = re.compile(r"(?:cuda|hip|ascend(?:_rt)?)_visible_devices ?[=\"': ]+(\d+(?:, ?\d+)*)")
 STATES = ("weights", "adapter", "gradients", "optimizer_states", "master_weights")
 SHARDED = ("fsdp1", "fsdp2", "megatron")
 PLAIN = ("task", "method", "stage", "engine", "framework", "precision", "micro_batch", "grad_accum", "seq_len",
          "context_len", "params_b", "gradient_checkpointing", "optimizer", "attention", "gpu_count")  # fmt: skip
+NAMES = (
+    *PLAIN, "phase", "steps_done", "outside", "outside_pytorch", "unused_cache", "others", "need_by_shards",
+    "trainable_share", "share_that_is_free", "load_bytes_per_parameter", "logits_16bit", "logits_fp32",
+    "attention_scores", "zero", "parallel", "sharded", "offload", "gpu_memory_utilization", "stated_memory", "bits",
+    "visible_devices", "est_peak", "est_weights", "est_states", "est_activations", "est_logits",
+    "est_peak_without_checkpointing", "usable", "vocabulary", "heads", "moe", "vision", "bf16_native",
+    "flash_attention", "tensor_fp32",
+)  # fmt: skip
+"""Facts by name, beside the numbers of a message."""
 BITS = {"nf4": 4, "fp4": 4, "gpt": 4, "awq": 4, "q4_": 4, "int8": 8, "fp8": 8, "q8_": 8, "mxf": 4, "nvf": 4}
 
 
@@ -18,8 +29,8 @@ def facts_of(log: Log, run: dict[str, Any], found: Estimate | None, known: dict[
     message = {name: value for name, value in log.message.model_dump().items() if isinstance(value, int | float | str)}
     values: dict[str, Any] = {**known, **_run_facts(run), **_estimate_facts(found), **message}
     sources = {name: f"diagnosis.message.{name}" for name in message}
-    sources |= {name: "estimates[0].per_gpu.at_peak" for name in _estimate_facts(found)}
-    values |= {"phase": log.phase, "steps_done": log.steps_done}
+    sources |= dict.fromkeys(_estimate_facts(found), "estimates[0].per_gpu.at_peak")
+    values |= {"phase": log.phase, "steps_done": log.steps_done, "visible_devices": _visible(log.lowered)}
     values.setdefault("total", values.get("smi_total"))
     derived = _derived_facts(log, values)
     sources |= {name: f"diagnosis.derived.{name}" for name in derived if name.endswith("_pytorch")}
@@ -46,7 +57,7 @@ def _run_facts(run: dict[str, Any]) -> dict[str, Any]:
 def _estimate_facts(found: Estimate | None) -> dict[str, Any]:
     if found is None or found.per_gpu is None:
         return {}
-    parts = {block.item: block.bytes for block in found.per_gpu.at_peak}
+    parts: dict[str, int] = {block.item: block.bytes for block in found.per_gpu.at_peak}
     without = [one.allocated_peak for one in found.alternatives if one.change.get("gradient_checkpointing") == "none"]
     facts = {
         "est_peak": found.per_gpu.allocated_peak,
@@ -78,12 +89,18 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
     return derived | _tensors(values)
 
 
+def _visible(lowered: str) -> int | None:
+    """How many devices CUDA_VISIBLE_DEVICES lists."""
+    found = VISIBLE.search(lowered)
+    return len(found[1].split(",")) if found else None
+
+
 def _tensors(values: dict[str, Any]) -> dict[str, int]:
     """Sizes of the tensors that most often are the one which fails."""
     length, batch = values.get("seq_len"), values.get("micro_batch") or 1
     if not isinstance(length, int):
         return {}
-    sizes = {}
+    sizes: dict[str, int] = {}
     if vocabulary := values.get("vocabulary"):
         sizes |= {"logits_16bit": batch * length * vocabulary * 2, "logits_fp32": batch * length * vocabulary * 4}
     if heads := values.get("heads"):

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from estimator.schema import Verdict
 from knowledge.facts import Facts, holds
 from knowledge.logs.message import Message
+from knowledge.phrases import phrase
 from knowledge.reading import Entry, FixText, Guarded, causes
-from knowledge.signals import phrase
 
 MOST_CAUSES = 5
 HALF = 4.0

@@ -1,8 +1,9 @@
 """Facts about a failure by name, and comparisons of them that can be written in an entry.
 
-A comparison is ``name sign term`` with the signs ``= != > >= < <= ~`` (``~``: within 3 %), a term being a number with or
-without a unit, a word, a name, or a number times a name: ``unused_cache >= tried``, ``outside > 1.5 GiB``, ``phase = load``,
-``tried > 0.5 * total``. ``has name`` and ``no name`` ask whether a fact is known. An unknown fact fails any comparison.
+A comparison is ``name sign term`` with the signs ``= != > >= < <= ~`` (``~``: within 3 %), a term being a number with
+or without a unit, a word, a name, or a number times a name: ``unused_cache >= tried``, ``outside > 1.5 GiB``,
+``phase = load``, ``tried > 0.5 * total``. ``has name`` and ``no name`` ask whether a fact is known. An unknown fact
+fails any comparison.
 """
 
 import operator

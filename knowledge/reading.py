@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from knowledge.signals import Phrase, Signal, phrase, signal
+from knowledge.phrases import Phrase, phrase
+from knowledge.signals import Signal, signal
 
 Kind = Literal["cause", "faq", "claim", "gap", "rule", "glossary"]
 LANGUAGES = ("en", "zh")
@@ -112,7 +113,9 @@ def _body(text: str, lang: str) -> Body:
         raise ValueError(f"no text under the heading {HEADINGS[lang]}")
     paragraphs = [paragraph.strip() for paragraph in found[1].strip().split("\n\n")]
     labelled = {name: _labelled(paragraphs, labels[LANGUAGES.index(lang)]) for name, labels in LABELS.items()}
-    plain = [one for one in paragraphs if not one.startswith(tuple(label for both in LABELS.values() for label in both))]
+    plain = [
+        one for one in paragraphs if not one.startswith(tuple(label for both in LABELS.values() for label in both))
+    ]
     return Body(text="\n\n".join(plain), **labelled)
 
 

@@ -41,10 +41,13 @@ def table(rows: list[list[str]], indent: str = "  ", numeric: tuple[int, ...] = 
 
 def wrapped(text: str, indent: str = "  ", columns: int = TEXT_WIDTH) -> str:
     """The text in lines of at most ``columns``, broken at spaces or between Chinese characters."""
-    lines = [""]
+    lines, taken = [""], 0
     for piece in _PIECES.findall(text):
-        if lines[-1] and width(lines[-1]) + width(piece) > columns and piece not in _NEVER_FIRST:
+        wide = width(piece)
+        if lines[-1] and taken + wide > columns and piece not in _NEVER_FIRST:
             lines.append(piece.lstrip())
+            taken = width(lines[-1])
         else:
             lines[-1] += piece
+            taken += wide
     return ("\n" + indent).join(line.rstrip() for line in lines if line.strip())

@@ -10,7 +10,7 @@ from bot.diagnosing.moves import FIELD_OF, OF_TRAINING, change_of
 from bot.diagnosing.runs import known_of, run_in
 from estimator.downgrades import applied
 from estimator.errors import EstimatorError
-from estimator.schema import Estimate, Run
+from estimator.schema import Estimate, Run, Verdict
 from knowledge.case import facts_of
 from knowledge.diagnosis import Cause, Diagnosis, Fix, Found, fitting, ranked
 from knowledge.facts import Facts
@@ -63,8 +63,13 @@ class Wreck:
         self.run = {**self.run, **other.change}
         return self._peak(self.run) or found
 
-    def after(self, name: str) -> tuple[dict[str, Any], Estimate] | None:
-        """What a move changes, and the estimate after it."""
+    @property
+    def peak(self) -> int | None:
+        """The allocated peak of the run that failed, in bytes."""
+        return self.estimate.per_gpu.allocated_peak if self.estimate and self.estimate.per_gpu else None
+
+    def after(self, name: str) -> tuple[dict[str, Any], int, Verdict | None] | None:
+        """What a move changes, and the allocated peak and verdict after it."""
         before = self.estimate.run if self.estimate else None
         change = change_of(name, before) if before else None
         if before is None or not change:
@@ -74,7 +79,7 @@ class Wreck:
         except ValidationError:
             return None
         found = self._peak(changed.model_dump(exclude_none=True))
-        return (change, found) if found else None
+        return (change, found.per_gpu.allocated_peak, found.fit.verdict) if found and found.per_gpu else None
 
     def has(self, move: str) -> bool:
         """Whether the text says that the run is already as a move would make it, or the move is of another task."""
@@ -115,23 +120,19 @@ def _cause(found: Found, wreck: Wreck, lang: str, with_fixes: bool) -> Cause:
 
 def _fix(text: FixText, wreck: Wreck, lang: str) -> Fix | None:
     """The fix with the new peak where it can be estimated; None where the run has it already, or it saves nothing."""
-    fix = Fix(id=text.id, title=filled(text.in_(lang), wreck.facts), cost=COSTS[text.cost])  # type: ignore[arg-type]
-    before = wreck.estimate
-    if not text.move or before is None or before.per_gpu is None:
+    fix = Fix(id=text.id, title=filled(text.in_(lang), wreck.facts), cost=COSTS[text.cost])
+    if not text.move or wreck.peak is None:
         return fix
     if wreck.has(text.move):
         return None
     made = wreck.after(text.move)
-    if made is None or made[1].per_gpu is None:
+    if made is None:
         return fix
-    change, after = made
-    saves = before.per_gpu.allocated_peak - after.per_gpu.allocated_peak
-    if saves <= 0:
+    change, peak, verdict = made
+    if peak >= wreck.peak:
         return None
-    peak = after.per_gpu.allocated_peak
-    return fix.model_copy(
-        update={"change": change, "allocated_peak": peak, "saves": saves, "verdict": after.fit.verdict}
-    )
+    worked_out = {"change": change, "allocated_peak": peak, "saves": wreck.peak - peak, "verdict": verdict}
+    return fix.model_copy(update=worked_out)
 
 
 def _useless(found: list[Found], wreck: Wreck, lang: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The changes of a run that the fixes of the entries name: each from the filled run to a partial run, None where it changes nothing."""
+"""The changes of a run that the fixes of the entries name: from the filled run to a partial run, or None."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ FULL_CACHE = (None, "auto", "bf16", "fp16", "fp32")
 
 
 def change_of(name: str, run: Run) -> Change | None:
-    """The partial run that a move makes of ``run``; None where it does not apply. Raises KeyError for an unknown move."""
+    """What a move changes in ``run``; None where it does not apply. Raises KeyError for an unknown move."""
     return MOVES[name](run)
 
 
@@ -88,7 +88,9 @@ def _offload_optimizer(run: Run) -> Change | None:
 
 def _offload_parameters(run: Run) -> Change | None:
     sharded = run.parallel is not None and run.parallel.zero == 3
-    return {"offload": {"parameters": "cpu"}} if run.task == "train" and sharded and _not_yet(run, "parameters") else None
+    return (
+        {"offload": {"parameters": "cpu"}} if run.task == "train" and sharded and _not_yet(run, "parameters") else None
+    )
 
 
 def _not_yet(run: Run, part: str) -> bool:
@@ -158,6 +160,6 @@ FIELD_OF = {
 }  # fmt: skip
 """The field of a run that a move changes."""
 OF_TRAINING = frozenset(
-    "smaller_batch half_length checkpointing chunked_loss adamw_8bit optimizer_fused qlora lora pure_bf16 zero3 "
-    "offload_optimizer offload_parameters precompute_reference".split()
-)
+    ("smaller_batch", "half_length", "checkpointing", "chunked_loss", "adamw_8bit", "optimizer_fused", "qlora", "lora",
+     "pure_bf16", "zero3", "offload_optimizer", "offload_parameters", "precompute_reference")
+)  # fmt: skip

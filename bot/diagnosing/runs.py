@@ -16,7 +16,7 @@ NEAR = 0.1
 """A card's real total is at most this much below its label."""
 SERVING = ("serve_start", "serving")
 TRAINING = ("backward", "optimizer_step", "after_steps", "resume", "loss")
-UTILISATION = ("gpu_memory_utilization", "gpu-memory-utilization")
+UTILISATION = ("memory_utilization", "memory-utilization", "memory_utilisation", "memory utilization")
 
 
 def run_in(log: Log) -> Fields:

@@ -63,6 +63,13 @@ class Family:
     sums: tuple[tuple[str, re.Pattern[str]], ...]
     backend: str | None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the numbers that it may state."""
+        groups = (name for pattern in self.fields for name in pattern.groupindex)
+        plain = {re.sub(r"_(?:unit|int|float|gb|g)$", "", name) for name in groups}
+        return frozenset(plain | {name for name, _ in self.sums} | {"format", "backend"})
+
     def occurs(self, lowered: str) -> bool:
         """Whether any of the family's words occur."""
         return any(mark in lowered for mark in self.marks)

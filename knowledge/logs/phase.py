@@ -6,46 +6,62 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from knowledge.phrases import Phrase, phrase
+
 TRACEBACK = re.compile(r'traceback \(most recent call last\)|file "[^"]{1,300}", line \d+')
 STEPS = re.compile(r"\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/(\d+) \[\d")
-LATER = re.compile(
-    r"after (?:a few|several|some|about|around|~|\d|hundreds|thousands|many|an? (?:while|hour|epoch))[^.\n]{0,40}"
-    r"|(?:second|2nd|third|3rd|step [2-9]|step \d\d+|epoch [1-9]|a later) (?:step|iteration|epoch|batch)"
-    r"|第 ?[二三四2-9十百] ?(?:步|个step|轮|个epoch)|[几多数]\w{0,3}(?:步|轮|个epoch)后|训练中途|跑着跑着|训练一段时间|过一会|一段时间后"
-    r"|over time|keeps (?:growing|increasing|climbing)|each (?:loop|iteration|step) a bit more|mid-?training"
-)
-
 TAIL = 30_000
 MOST_SHARDS = 200
 """Checkpoints come in up to about so many files, whose bar looks as that of training does."""
 
+PASSES = ("forward", "backward", "loss", "unknown")
+"""Phases of every step: one that failed only after others had gone well failed because something changed since."""
+
 
 @cache
-def _rows() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = tomllib.loads(files("knowledge.logs").joinpath("phases.toml").read_text("utf-8"))["phase"]
-    return rows
+def _table() -> dict[str, Any]:
+    return tomllib.loads(files("knowledge.logs").joinpath("phases.toml").read_text("utf-8"))
+
+
+@cache
+def _rows() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The phases in the order in which they are tried, with their frames."""
+    return tuple((row["name"], tuple(row["frames"])) for row in _table()["phase"])
+
+
+@cache
+def _phrases(name: str) -> tuple[Phrase, ...]:
+    """The words of a phase; those that say that it came late are called "later"."""
+    rows = {row["name"]: row["words"] for row in _table()["phase"]} | {"later": _table()["later"]}
+    return tuple(phrase(text) for text in rows[name])
+
+
+def phases() -> frozenset[str]:
+    """The names of all phases."""
+    return frozenset(name for name, _ in _rows()) | {"after_steps", "unknown"}
 
 
 def phase_of(lowered: str, done: int | None = None) -> str:
-    """The phase, from the frames of a traceback first, then from words; ``done`` is the number of steps that went well."""
+    """The phase, from the frames of a traceback first, then from words; ``done`` steps went well before."""
+    named = _by_frames(lowered) or next((name for name, _ in _rows() if _said(name, lowered)), "unknown")
+    if named in PASSES and ((done or 0) > 1 or _said("later", lowered)):
+        return "after_steps"
+    return named
+
+
+def _by_frames(lowered: str) -> str | None:
     found = TRACEBACK.search(lowered)
-    if found:
-        frames = lowered[found.start() :]
-        named = next((row["name"] for row in _rows() if any(sign in frames for sign in row["frames"])), None)
-        if named:
-            return _with_time(str(named), lowered, done)
-    named = next((row["name"] for row in _rows() if any(sign in lowered for sign in row["words"])), None)
-    return _with_time(str(named or "unknown"), lowered, done)
+    if not found:
+        return None
+    frames = lowered[found.start() :]
+    return next((name for name, signs in _rows() if any(sign in frames for sign in signs)), None)
+
+
+def _said(name: str, lowered: str) -> bool:
+    return any(one.found_in(lowered) for one in _phrases(name))
 
 
 def steps_done(text: str) -> int | None:
     """Steps that a progress bar of training had counted before the end; those of loading have no thousands."""
     counts = [int(one[1]) for one in STEPS.finditer(text[-TAIL:]) if int(one[2]) > MOST_SHARDS]
     return counts[-1] if counts else None
-
-
-def _with_time(phase: str, lowered: str, done: int | None) -> str:
-    """A pass that failed only after others had gone well fails because something changed since."""
-    if phase not in ("forward", "backward", "loss", "unknown"):
-        return phase
-    return "after_steps" if (done or 0) > 1 or LATER.search(lowered) else phase

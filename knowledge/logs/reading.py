@@ -10,8 +10,8 @@ from knowledge.logs.text import bounded, cleaned, excerpt
 SPACES = re.compile(r"\s+")
 TRACE_LINE = re.compile(r'^\s*(?:Traceback|File "|\^+$|~+\^|return |raise |self\.|\w+ = |[\w.]+\(.*\)$)|site-packages')
 ERROR_LINE = re.compile(
-    r"(?i)out of memory|exhausted|total capa|by pytorch|alloc|mib on device|error:|memory profiling|per cpu|\d+%\||tried to"
-    r"|cache blocks|kv cache|free memory on device|gpu memory|huggingface\.co|https?://"
+    r"(?i)out of memory|exhausted|total capa|by pytorch|alloc|mib on device|error:|memory profiling|per cpu|\d+%\|"
+    r"|tried to|cache blocks|kv cache|free memory on device|gpu memory|huggingface\.co|https?://"
 )
 
 

@@ -9,7 +9,7 @@ UNITS = {
     "g": 2**30, "gb": 2**30, "gib": 2**30,
     "t": 2**40, "tb": 2**40, "tib": 2**40,
 }  # fmt: skip
-"""What the libraries mean: PyTorch's MPS backend, vLLM, DeepSpeed, XLA and ggml print "GB" or "G" and divide by 2^30."""
+"""What the libraries mean: PyTorch's MPS backend, vLLM, DeepSpeed and XLA print "GB" or "G" and divide by 2^30."""
 
 MOST_DIGITS = 40
 

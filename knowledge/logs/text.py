@@ -10,6 +10,9 @@ HEAD, TAIL = 64 * 2**10, 2**20
 WHOLE = 12_000
 """Texts up to this long are read whole."""
 
+SHORT = 2000
+"""Texts up to this long may say things twice."""
+
 BEFORE, AFTER = 2600, 1300
 """Characters kept around an error."""
 
@@ -17,7 +20,10 @@ EXCERPT = 30_000
 """No excerpt of a log is longer."""
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
-RANKS = re.compile(r"(?m)^\s*(?:\[(?:rank|default)?(\d{1,4})\]:?|\((?:[A-Z]\w+ )*pid=\d+\)|(?:Worker|rank|Rank)[ _]?(\d+)[:|]) ?")
+RANKS = re.compile(
+    r"(?m)^\s*(?:\[(?:rank|default)?(\d{1,4})\]:?|\((?:[A-Z]\w+ )*pid=\d+\)|(?:Worker|rank|Rank)[ _]?(\d+)[:|]) ?"
+)
+NUMBERS = re.compile(r"\d[\d.,:]*")
 SETTINGS = (
     "trainable params", "instantaneous batch size", "total optimization steps", "gradient accumulation steps",
     "num examples", "training with dataparallel", "loading checkpoint shards", "model weights took", "torch_dtype",
@@ -25,6 +31,8 @@ SETTINGS = (
 )  # fmt: skip
 """What programs print of their settings, far from the error."""
 NEAR = 400
+LINE = 500
+"""Lines are taken whole up to so many characters beyond a span."""
 
 
 def bounded(text: str) -> str:
@@ -56,8 +64,10 @@ def _last_state(line: str) -> str:
 
 def excerpt(text: str) -> str:
     """The lines around errors and settings, and the beginning and the end; short texts whole."""
-    if len(text) <= WHOLE:
+    if len(text) <= SHORT:
         return text
+    if len(text) <= WHOLE:
+        return _told_once(text)
     lowered = text.lower()
     spans = [(0, 3000), (len(text) - 2500, len(text))]
     for mark in (mark for family in families() for mark in family.marks):
@@ -65,14 +75,34 @@ def excerpt(text: str) -> str:
         if position >= 0:
             spans.append((position - BEFORE, position + AFTER))
     spans += [(at - 20, at + NEAR) for mark in SETTINGS if (at := lowered.rfind(mark)) >= 0]
-    pieces = [text[start:end] for start, end in _merged(spans, len(text))]
-    return "\n".join(pieces)[-EXCERPT:]
+    pieces = [text[start:end] for start, end in _merged([_lines_of(text, *span) for span in spans])]
+    return _told_once("\n".join(pieces)[-EXCERPT:])
 
 
-def _merged(spans: list[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+def _told_once(text: str) -> str:
+    """The text without lines that differ from an earlier one in their numbers only: steps of a bar, ranks, losses."""
+    seen: set[str] = set()
+    kept = []
+    for line in text.split("\n"):
+        form = NUMBERS.sub("0", line)
+        if form not in seen or not form.strip():
+            kept.append(line)
+        seen.add(form)
+    return "\n".join(kept)
+
+
+def _lines_of(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span widened to whole lines; lines without an end are cut."""
+    start, end = max(0, start), min(len(text), end)
+    line = text.rfind("\n", max(0, start - LINE), start) + 1 or start
+    rest = text.find("\n", end, end + LINE)
+    return line, rest if rest >= 0 else end
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
-    for start, end in sorted((max(0, start), min(length, end)) for start, end in spans):
-        if merged and start <= merged[-1][1]:
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
             merged.append((start, end))
@@ -81,4 +111,5 @@ def _merged(spans: list[tuple[int, int]], length: int) -> list[tuple[int, int]]:
 
 def _last_error(lowered: str) -> int:
     """Where the last error begins; 0 when there is none."""
-    return max((lowered.rfind(mark) for family in families() if family.formats for mark in family.marks), default=0)
+    marks = (mark for family in families() if family.formats for mark in family.marks)
+    return max(0, *(lowered.rfind(mark) for mark in marks))

@@ -1,0 +1,154 @@
+"""Phrases that a text may hold, written for people and compiled to patterns.
+
+Plain words match themselves in lower case, Latin ones as whole words. A space also matches "_", "-" or nothing; ``*``
+is up to 45 characters; ``~`` any ending of a word; ``#`` a number; ``(a|b)`` one of several, ``(a|b)?`` or none;
+``{word}`` any of the words of ``words.toml``.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+PIECES = re.compile(r"\{(?P<word>\w+)\}|(?P<sign>[()|?])|(?P<mark>[*~# ])|(?P<plain>[^*~# {}()|?]+)")
+MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", " ": "[ _-]{0,2}"}
+LONGEST_QUOTE = 60
+
+Needed = list[tuple[str, ...]]
+"""For each part that must occur the plain words of which one must: cheap to look up before the pattern is tried."""
+
+
+@cache
+def _words() -> dict[str, list[str]]:
+    words: dict[str, list[str]] = tomllib.loads(files("knowledge").joinpath("words.toml").read_text("utf-8"))
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase with its pattern."""
+
+    text: str
+    pattern: re.Pattern[str]
+    needed: tuple[tuple[str, ...], ...]
+
+    def found_in(self, lowered: str) -> str:
+        """The words of the text that match; empty when none do."""
+        if not all(any(piece in lowered for piece in pieces) for pieces in self.needed):
+            return ""
+        found = self.pattern.search(lowered)
+        return found[0].strip()[:LONGEST_QUOTE] if found else ""
+
+
+@cache
+def phrase(text: str) -> Phrase:
+    """The compiled phrase. Raises ValueError for brackets without their pair, KeyError for an unknown {word}."""
+    pieces = list(PIECES.finditer(text.lower()))
+    if sum(len(piece[0]) for piece in pieces) != len(text.lower()):
+        raise ValueError(f"braces are for words only: {text}")
+    pattern, needed, end = _options(_Pieces(pieces, _partners(pieces, text)), 0)
+    if end != len(pieces):
+        raise ValueError(f"brackets without their pair: {text}")
+    return Phrase(text, re.compile(pattern), tuple(needed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """The pieces of a phrase, and for each opening bracket the index of the closing one."""
+
+    found: list[re.Match[str]]
+    partners: dict[int, int]
+
+    def sign(self, position: int) -> str | None:
+        return self.found[position]["sign"]
+
+    def edge(self, position: int, step: int) -> str:
+        """What stands next to a piece on one side, past spaces, the brackets around it and the other choices."""
+        at, spaced = position + step, False
+        while 0 <= at < len(self.found) and (self.sign(at) or self.found[at][0] == " "):
+            spaced = spaced or self.found[at][0] == " "
+            if self.sign(at) == "|":
+                at = self._outside(at, step)
+            at += step
+        beside = self.found[at][0] if 0 <= at < len(self.found) else ""
+        return beside if beside in ("", "*") else " " if spaced else beside
+
+    def _outside(self, position: int, step: int) -> int:
+        """The bracket that encloses a bar, on the side of the step."""
+        around = [(start, end) for start, end in self.partners.items() if start < position < end]
+        if not around:
+            return -1 if step < 0 else len(self.found)
+        start, end = max(around)
+        return start if step < 0 else end
+
+
+def _partners(pieces: list[re.Match[str]], text: str) -> dict[int, int]:
+    opened: list[int] = []
+    partners: dict[int, int] = {}
+    for position, piece in enumerate(pieces):
+        if piece["sign"] == "(":
+            opened.append(position)
+        elif piece["sign"] == ")":
+            if not opened:
+                raise ValueError(f"brackets without their pair: {text}")
+            partners[opened.pop()] = position
+    if opened:
+        raise ValueError(f"brackets without their pair: {text}")
+    return partners
+
+
+def _options(pieces: _Pieces, start: int) -> tuple[str, Needed, int]:
+    """Alternatives up to a closing bracket: their pattern, what they need, and the index behind them."""
+    options: list[tuple[str, Needed]] = []
+    position = start
+    while True:
+        pattern, needed, position = _sequence(pieces, position)
+        options.append((pattern, needed))
+        if position >= len(pieces.found) or pieces.sign(position) != "|":
+            break
+        position += 1
+    if len(options) == 1:
+        return options[0][0], options[0][1], position
+    return "|".join(pattern for pattern, _ in options), _any_of([needed for _, needed in options]), position
+
+
+def _any_of(options: list[Needed]) -> Needed:
+    """What is needed when one of several alternatives is: the longest words of each; nothing if one needs none."""
+    best = [max(needed, key=lambda words: min(map(len, words)), default=()) for needed in options]
+    return [tuple(word for words in best for word in words)] if all(best) else []
+
+
+def _sequence(pieces: _Pieces, start: int) -> tuple[str, Needed, int]:
+    pattern, needed, position = "", Needed(), start
+    while position < len(pieces.found) and pieces.sign(position) not in ("|", ")"):
+        part, words, position = _part(pieces, position)
+        pattern += part
+        needed += words
+    return pattern, needed, position
+
+
+def _part(pieces: _Pieces, position: int) -> tuple[str, Needed, int]:
+    piece = pieces.found[position]
+    if piece["sign"] == "(":
+        inner, needed, end = _options(pieces, position + 1)
+        optional = end + 1 < len(pieces.found) and pieces.sign(end + 1) == "?"
+        return f"(?:{inner}){'?' if optional else ''}", [] if optional else needed, end + 1 + optional
+    if piece["sign"] == "?":
+        return "", [], position + 1
+    if piece["word"]:
+        options = [phrase(option) for option in _words()[piece["word"]]]
+        joined = "|".join(option.pattern.pattern for option in options)
+        return f"(?:{joined})", _any_of([list(option.needed) for option in options]), position + 1
+    if piece["mark"]:
+        return MARKS[piece["mark"]], [], position + 1
+    return _whole(pieces, position), [(piece["plain"],)], position + 1
+
+
+def _whole(pieces: _Pieces, position: int) -> str:
+    """Plain words; a Latin letter at either end touches no other unless a sign of the phrase stands there."""
+    plain = pieces.found[position]["plain"]
+    before, after = pieces.edge(position, -1), pieces.edge(position, 1)
+    start = r"(?<![a-z0-9])" if re.match("[a-z0-9]", plain) and before in ("", "*") else ""
+    end = r"(?![a-z0-9])" if re.search("[a-z0-9]$", plain) and after in ("", "*") else ""
+    return start + re.escape(plain) + end

@@ -1,0 +1,94 @@
+"""The entry that answers a question: by its own phrases, else by full-text search, else none."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from knowledge.reading import Entry, entries
+
+if TYPE_CHECKING:
+    import sqlite_utils
+
+LONGEST_QUESTION = 1000
+LATIN = re.compile(r"[a-z][a-z0-9+.-]{2,}")
+CHINESE = re.compile(r"[\u3400-\u9fff]{3,}")
+STOP = frozenset(
+    "the and for you are can could does with what when where which why how this that from have has will would should "
+    "about into than then they them our your its not but any all some get got use using used need want more most much "
+    "many make made just like know there here been being please help question memory gpu vram model card".split()
+)
+COVERED = 0.6
+"""An entry is near when it holds this share of the question's words."""
+FEWEST = 2
+MOST_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """An entry found for a question; ``sure`` when one of its own phrases occurs."""
+
+    entry: Entry
+    sure: bool
+
+
+def answering(text: str) -> Near | None:
+    """The entry that answers a question; None when none is near."""
+    lowered = " ".join(text[:LONGEST_QUESTION].lower().split())
+    asked = _by_phrase(lowered)
+    if asked:
+        return Near(asked, True)
+    found = searched(lowered)
+    return Near(found[0], False) if found else None
+
+
+def _by_phrase(lowered: str) -> Entry | None:
+    """The entry whose phrases take up most of the question."""
+    best, longest = None, 0
+    for entry in entries().values():
+        taken = sum(len(one.found_in(lowered)) for one in entry.questions)
+        if taken > longest:
+            best, longest = entry, taken
+    return best
+
+
+def searched(text: str) -> list[Entry]:
+    """Entries that hold most of the question's words, the nearest first; empty when none does."""
+    words = _words(text)
+    if len(words) < FEWEST:
+        return []
+    quoted = " OR ".join(f'"{word}"' for word in words)
+    rows = _index()["entry"].search(quoted, quote=False, limit=12)
+    near = [str(row["id"]) for row in rows if _coverage(words, str(row["words"])) >= COVERED]
+    return [entries()[one] for one in dict.fromkeys(near)][:MOST_SHOWN]
+
+
+def _words(text: str) -> list[str]:
+    """The words of a question that mean something; Chinese in pieces of three characters, as it is indexed."""
+    lowered = text.lower()
+    latin = [word for word in LATIN.findall(lowered) if word not in STOP]
+    runs = CHINESE.findall(lowered)
+    return list(dict.fromkeys(latin + [run[at : at + 3] for run in runs for at in range(len(run) - 2)]))
+
+
+def _coverage(words: list[str], held: str) -> float:
+    return sum(word in held for word in words) / len(words)
+
+
+@cache
+def _index() -> "sqlite_utils.Database":
+    """All entries in memory, each language a row, with an index of three characters that serves Chinese and Latin."""
+    import sqlite_utils  # only questions that match no phrase need it
+
+    database = sqlite_utils.Database(memory=True)
+    rows = [{"id": entry.id, "words": _held(entry, lang)} for entry in entries().values() for lang in entry.bodies]
+    table = database["entry"]
+    table.insert_all(rows)
+    table.enable_fts(["words"], tokenize="trigram")  # type: ignore[union-attr]
+    return database
+
+
+def _held(entry: Entry, lang: str) -> str:
+    body = entry.body(lang)
+    fixes = " ".join(fix.in_(lang) for fix in entry.fixes)
+    return " ".join((entry.id.replace("_", " "), entry.title.in_(lang), body.text, body.confirm, fixes)).lower()
