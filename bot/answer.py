@@ -40,7 +40,8 @@ class Answer(BaseModel):
     """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them.
 
     ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it;
-    ``unknown_family`` is the family named with a size that stands in for it. ``spoken``, which is not printed, holds
+    ``unknown_family`` is the family named with a size that stands in for it. ``entries`` are what the knowledge says to
+    the question, by id. ``spoken``, which is not printed, holds
     the runs as the words alone have them: what a follow-up builds upon.
     """
 
@@ -56,6 +57,7 @@ class Answer(BaseModel):
     smallest_card_gb: list[int | None] = []
     unknown_family: str = ""
     diagnosis: Diagnosis | None = None
+    entries: list[str] = []
     readings: list[ReadingShown] = []
     choices: list[Choice] = []
     text: str = ""

@@ -1,6 +1,6 @@
 """The one door: a message or a run in, an Answer or an Estimate out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeGuard
 
@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from bot.answer import Answer, ReadingShown
 from bot.answers.render import rendered
+from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
 from bot.diagnosing.diagnose import diagnosed
 from bot.intake.change import changed
 from bot.intake.names import card_named, model_named
@@ -21,17 +22,33 @@ from estimator.errors import EstimatorError
 from estimator.estimate import estimate as estimate_run
 from estimator.schema import Estimate, Problem, Run
 from knowledge.diagnosis import Diagnosis
+from knowledge.logs.reading import is_log
 
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
 
 
 def ask(text: str, history: list[str] | None = None, lang: str | None = None, before: Question | None = None) -> Answer:
     """The reply to a chat message, given the messages before it, or what was understood of them."""
-    return answered(understand(text, history, before), language_of(text, lang))
+    language = language_of(text, lang)
+    if is_picture(text):
+        return picture_declined(language)
+    if is_log(text):
+        return _diagnosis_of(text, language)
+    question = understand(text, history, before)
+    if question.reply == "answer" and question.question == "diagnose":
+        return _diagnosis_of(text, language, question)
+    return answered(question, language, entries_for(text, question))
 
 
-def answered(question: Question, lang: str) -> Answer:
-    """The reply to a question that was understood, in a language."""
+def picture_declined(lang: str) -> Answer:
+    """The sentence for a screenshot: what is needed is the text."""
+    return rendered(Answer(lang="zh" if lang == "zh" else "en", reply="refuse", question="diagnose"))
+
+
+def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answer:
+    """The reply to a question that was understood, in a language, with what the entries say to it."""
+    if entries and (question.reply != "answer" or question.question == "help"):
+        return _told_by_entries(question, lang, entries)
     answer = Answer(
         lang="zh" if lang == "zh" else "en",
         reply=question.reply,
@@ -42,12 +59,20 @@ def answered(question: Question, lang: str) -> Answer:
         invalid=question.invalid,
         unknown_family=question.unknown_family,
         readings=_readings(question),
+        entries=list(entries),
     )
     if answer.reply == "answer" and answer.question != "help":
         answer.estimates = [_estimate_or_problem(run) for run in question.runs]
         answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
         _ask_back(answer)
     return rendered(answer, question.doubts)
+
+
+def _told_by_entries(question: Question, lang: str, entries: Sequence[str]) -> Answer:
+    """The reply where entries answer, and no run is clear enough to be estimated."""
+    kind = question.question if question.question in KNOWN_KINDS else "explain"
+    answer = Answer(lang="zh" if lang == "zh" else "en", question=kind, runs=question.runs, entries=list(entries))
+    return rendered(answer.model_copy(update={"spoken": question.spoken, "missing": question.missing}))
 
 
 def again(question: str, fields: dict[str, Any], lang: str, change: Mapping[str, Any] | None = None) -> Answer:
@@ -74,9 +99,20 @@ def diagnose(text: str, lang: str | None = None) -> Diagnosis:
     return found.model_copy(update={"text": answer.text})
 
 
-def _diagnosis_of(text: str, lang: str) -> Answer:
-    found, wreck = diagnosed(text, lang, lambda fields: estimate(run_of(fields), others=True))
-    answer = Answer(lang=lang, question="diagnose", runs=[wreck.run] if wreck.run else [], diagnosis=found)
+def _diagnosis_of(text: str, lang: str, question: Question | None = None) -> Answer:
+    """The answer to a wreck; the runs of a question that was understood stand in for those of the text."""
+    runs = question.runs if question else []
+    found, wreck = diagnosed(
+        text, lang, lambda fields: estimate(run_of(fields), others=True), runs[0] if runs else None
+    )
+    answer = Answer(
+        lang="zh" if lang == "zh" else "en",
+        question="diagnose",
+        runs=[wreck.run, *runs[1:]] if wreck.run else [],
+        spoken=question.spoken if question else [],
+        missing=question.missing if question else [],
+        diagnosis=found,
+    )
     answer.estimates = [wreck.estimate] if wreck.estimate else []
     return rendered(answer)
 

@@ -20,7 +20,8 @@ Needed = list[tuple[str, ...]]
 
 
 @cache
-def _words() -> dict[str, list[str]]:
+def shared_words() -> dict[str, list[str]]:
+    """The lists of ``words.toml`` by name."""
     words: dict[str, list[str]] = tomllib.loads(files("knowledge").joinpath("words.toml").read_text("utf-8"))
     return words
 
@@ -137,7 +138,7 @@ def _part(pieces: _Pieces, position: int) -> tuple[str, Needed, int]:
     if piece["sign"] == "?":
         return "", [], position + 1
     if piece["word"]:
-        options = [phrase(option) for option in _words()[piece["word"]]]
+        options = [phrase(option) for option in shared_words()[piece["word"]]]
         joined = "|".join(option.pattern.pattern for option in options)
         return f"(?:{joined})", _any_of([list(option.needed) for option in options]), position + 1
     if piece["mark"]:

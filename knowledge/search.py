@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from knowledge.phrases import shared_words
 from knowledge.reading import Entry, entries
 
 if TYPE_CHECKING:
@@ -13,11 +14,6 @@ if TYPE_CHECKING:
 LONGEST_QUESTION = 1000
 LATIN = re.compile(r"[a-z][a-z0-9+.-]{2,}")
 CHINESE = re.compile(r"[\u3400-\u9fff]{3,}")
-STOP = frozenset(
-    "the and for you are can could does with what when where which why how this that from have has will would should "
-    "about into than then they them our your its not but any all some get got use using used need want more most much "
-    "many make made just like know there here been being please help question memory gpu vram model card".split()
-)
 COVERED = 0.6
 """An entry is near when it holds this share of the question's words."""
 FEWEST = 2
@@ -58,15 +54,15 @@ def searched(text: str) -> list[Entry]:
     if len(words) < FEWEST:
         return []
     quoted = " OR ".join(f'"{word}"' for word in words)
-    rows = _index()["entry"].search(quoted, quote=False, limit=12)
+    rows = _index().search(quoted, quote=False, limit=12)
     near = [str(row["id"]) for row in rows if _coverage(words, str(row["words"])) >= COVERED]
     return [entries()[one] for one in dict.fromkeys(near)][:MOST_SHOWN]
 
 
 def _words(text: str) -> list[str]:
     """The words of a question that mean something; Chinese in pieces of three characters, as it is indexed."""
-    lowered = text.lower()
-    latin = [word for word in LATIN.findall(lowered) if word not in STOP]
+    lowered, stop = text.lower(), shared_words()["stop"]
+    latin = [word for word in LATIN.findall(lowered) if word not in stop]
     runs = CHINESE.findall(lowered)
     return list(dict.fromkeys(latin + [run[at : at + 3] for run in runs for at in range(len(run) - 2)]))
 
@@ -76,16 +72,16 @@ def _coverage(words: list[str], held: str) -> float:
 
 
 @cache
-def _index() -> "sqlite_utils.Database":
+def _index() -> "sqlite_utils.db.Table":
     """All entries in memory, each language a row, with an index of three characters that serves Chinese and Latin."""
     import sqlite_utils  # only questions that match no phrase need it
 
     database = sqlite_utils.Database(memory=True)
     rows = [{"id": entry.id, "words": _held(entry, lang)} for entry in entries().values() for lang in entry.bodies]
-    table = database["entry"]
+    table = database.table("entry")
     table.insert_all(rows)
-    table.enable_fts(["words"], tokenize="trigram")  # type: ignore[union-attr]
-    return database
+    table.enable_fts(["words"], tokenize="trigram")
+    return table
 
 
 def _held(entry: Entry, lang: str) -> str:

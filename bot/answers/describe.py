@@ -11,6 +11,7 @@ from bot.answers.quote import quoted
 from bot.intake.names import card_name, is_other_release
 from bot.texts import name_of, say
 from estimator.schema import Assumption, Block, Estimate
+from knowledge.reading import entries
 
 _SIZE = re.compile(r"([\d.]+)\s*gi?b?", re.IGNORECASE)
 SMALLEST_SHOWN = 5 * 2**20
@@ -46,6 +47,11 @@ class Describer:
 
     def __init__(self, answer: Answer, ledger: Ledger) -> None:
         self.answer, self.ledger, self.lang = answer, ledger, answer.lang
+
+    def entries(self) -> list[dict[str, str]]:
+        """Title and text of the entries that answer the question."""
+        found = [entries()[one] for one in self.answer.entries]
+        return [{"title": one.title.in_(self.lang), "text": one.body(self.lang).text} for one in found]
 
     def model(self, index: int) -> str:
         """The model's own name; the bare size that it stands in for is added."""

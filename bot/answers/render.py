@@ -48,11 +48,13 @@ def environment(lang: str) -> Environment:
 def template_of(answer: Answer) -> str:
     """Which template tells this answer."""
     if answer.reply != "answer":
-        return answer.reply
+        return "picture" if answer.question == "diagnose" and answer.reply == "refuse" else answer.reply
     if answer.question == "help":
         return "help"
     if answer.diagnosis is not None:
         return "diagnosis"
+    if answer.entries and not answer.estimates:
+        return "entries"
     return "one" if len(answer.estimates) == 1 else "several"
 
 

@@ -33,9 +33,9 @@ SURE = 1.6
 class Wreck:
     """One text while it is being diagnosed: its log, run, estimate and facts."""
 
-    def __init__(self, text: str, estimate: Estimator) -> None:
+    def __init__(self, text: str, estimate: Estimator, run: dict[str, Any] | None = None) -> None:
         self.log: Log = read_log(text)
-        self.run = run_in(self.log)
+        self.run = run_in(self.log) if run is None else run
         self._estimator = estimate
         self.estimate = self._matched(self._peak(self.run) if _is_clear(self.run) else None)
         self.facts: Facts = facts_of(self.log, self.run, self.estimate, known_of(self.run))
@@ -94,9 +94,9 @@ def _is_clear(run: dict[str, Any]) -> bool:
     return bool(run.get("model") and run.get("task") and (run["task"] != "train" or run.get("method")))
 
 
-def diagnosed(text: str, lang: str, estimate: Estimator) -> tuple[Diagnosis, Wreck]:
-    """The diagnosis, its text still empty."""
-    wreck = Wreck(text, estimate)
+def diagnosed(text: str, lang: str, estimate: Estimator, run: dict[str, Any] | None = None) -> tuple[Diagnosis, Wreck]:
+    """The diagnosis, its text still empty; ``run`` is the run where it is known already."""
+    wreck = Wreck(text, estimate, run)
     found = ranked(wreck.log.lowered, wreck.facts)
     result = Diagnosis(
         lang=lang,

@@ -15,6 +15,13 @@ ERROR_LINE = re.compile(
 )
 
 
+SPOKEN = ("no_numbers", "kernel", "shm", "host", "torch_piece", "cublas")
+"""Families whose words people also use in questions."""
+PRINTED = re.compile(
+    r"\w(?:Error|Exception)\b|\b[Ee]rror:|^\s*File \"|\bkilled by signal|received by PID|total-vm", re.MULTILINE
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Log:
     """What was read: ``flat`` is the excerpt on one line, ``lowered`` the same in lower case."""
@@ -47,8 +54,9 @@ def read_log(text: str) -> Log:
 
 
 def is_log(text: str) -> bool:
-    """Whether a text holds an error that a program printed, or a traceback."""
+    """Whether a text holds an error as a program prints it, or a traceback; a question that names one holds neither."""
     lowered = SPACES.sub(" ", text[-40_000:]).lower()
     if "traceback (most recent call last)" in lowered:
         return True
-    return any(family.formats and family.occurs(lowered) for family in families())
+    named = [family.name for family in families() if family.formats and family.occurs(lowered)]
+    return any(name not in SPOKEN for name in named) or (bool(named) and PRINTED.search(text) is not None)

@@ -4,7 +4,7 @@ from bot.answer import Answer
 from bot.answers.card.actions import change_of, examples
 from bot.answers.card.one import one_card
 from bot.answers.card.pages import alone, flags_cards, math_cards
-from bot.answers.card.question import help_card, question_card, refusal_card
+from bot.answers.card.question import help_card, question_card, refusal_card, told_card
 from bot.answers.card.several import comparison_card
 from bot.answers.card.shape import Action, Card, Picture
 from bot.answers.card.voice import Voice
@@ -19,6 +19,8 @@ def cards_of(answer: Answer) -> list[Card]:
         return []
     if answer.reply == "refuse":
         return [refusal_card(voice)]
+    if answer.diagnosis is not None or (answer.entries and not answer.estimates):
+        return [told_card(voice)]
     if answer.reply == "clarify" or (answer.question != "help" and not answer.estimates):
         return [question_card(voice)]
     if answer.question == "help":

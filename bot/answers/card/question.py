@@ -23,6 +23,12 @@ def help_card(voice: Voice) -> Card:
     return Card("help", voice.say("title_help"), lead=lines[0], sections=(told, *lines[1:]), actions=tuple(buttons))
 
 
+def told_card(voice: Voice) -> Card:
+    """Why a run failed, or what is known about what was asked."""
+    title = "title_diagnosis" if voice.answer.diagnosis is not None else "title_known"
+    return Card("told", voice.say(title), lead=voice.answer.text[:3_000])
+
+
 def refusal_card(voice: Voice) -> Card:
     """One sentence that says what is ours."""
     return Card("refuse", voice.say("title_refuse"), lead=voice.answer.text)

@@ -7,8 +7,8 @@ from knowledge.logs.text import EXCERPT, bounded, cleaned, excerpt
 ERROR = (
     'Traceback (most recent call last):\n  File "train.py", line 10, in <module>\n    self.accelerator.backward(loss)\n'
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 134.00 MiB. GPU 0 has a total capacity of 39.39 GiB "
-    "of which 107.94 MiB is free. Of the allocated memory 37.86 GiB is allocated by PyTorch, and 93.47 MiB is reserved by "
-    "PyTorch but unallocated.\n"
+    "of which 107.94 MiB is free. Of the allocated memory 37.86 GiB is allocated by PyTorch, and 93.47 MiB is reserved "
+    "by PyTorch but unallocated.\n"
 )
 LAUNCH = "accelerate launch train.py --per_device_train_batch_size 4 --bf16\n"
 
