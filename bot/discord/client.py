@@ -18,7 +18,7 @@ from bot.discord.commands import COMMANDS, HELP
 from bot.discord.desk import Busy, Desk
 from bot.discord.errors import tell
 from bot.discord.pace import Pace
-from bot.discord.places import asker_of_message
+from bot.discord.places import asker_of_message, sender_for
 from bot.discord.presses import press
 from bot.discord.replies import Asker, Send, reply
 from bot.discord.translate import Words, language_of_locale
@@ -82,7 +82,7 @@ class VramBot(discord.AutoShardedClient):
             log.info("a question came from where the bot may not write")
             return
         lang = language_of(clean(message.content), fallback=language_of_locale(_locale(message)))
-        send = partial(message.reply, mention_author=False)
+        send = sender_for(message)
         try:
             async with self.working():
                 if wait := self.pace.wait(asker.user):

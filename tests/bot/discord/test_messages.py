@@ -1,11 +1,14 @@
 """Mentions, replies and direct messages, without any privileged intent."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import discord
 import pytest
 
 from tests.bot.discord.messages import text
+
+ALL = discord.PermissionOverwrite(send_messages=True, read_message_history=True, view_channel=True)
 
 
 def answers(lab: SimpleNamespace) -> list[discord.Message]:
@@ -83,25 +86,30 @@ async def test_hostile_words_ping_nobody_and_forge_nothing(lab: SimpleNamespace,
         assert not message.mentions and not message.mention_everyone
 
 
+def channel_without(lab: SimpleNamespace, **permissions: bool) -> Any:
+    """A channel where the bot lacks a permission that people have."""
+    people = lab.guild.create_role("People", permissions=discord.Permissions.all_channel())
+    denied = discord.PermissionOverwrite(**permissions)
+    channel = lab.guild.create_text_channel("other", overwrites={lab.guild.default_role: denied, people: ALL})
+    writer = lab.guild.add_member(lab.env.create_user("mel"), roles=[people])
+    known = lab.env.bot.get_channel(channel.id)
+    may = known.permissions_for(known.guild.me)
+    assert not any(getattr(may, name) for name in permissions)
+    return SimpleNamespace(channel=channel, writer=writer)
+
+
 async def test_where_the_bot_may_not_write_nothing_is_tried(lab: SimpleNamespace) -> None:
-    closed = lab.guild.create_text_channel(
-        "closed", overwrites={lab.guild.default_role: discord.PermissionOverwrite(send_messages=False)}
-    )
-    bot = lab.guild.me
-    assert bot is not None
+    other = channel_without(lab, send_messages=False)
     before = len(lab.env.http_requests)
-    owner = lab.guild.add_member(
-        lab.env.create_user("boss"), roles=[lab.guild.create_role("Boss", permissions=discord.Permissions(8))]
-    )
-    await owner.send(closed, at(lab, "llama3 8b lora 3090"))
-    tried = [one for one in lab.env.http_requests[before:] if one.path.endswith("/messages")]
-    may = closed_permissions(lab, closed)
-    assert may or not tried
+    await other.writer.send(other.channel, at(lab, "llama3 8b lora 3090"))
+    assert lab.env.http_requests[before:] == []
 
 
-def closed_permissions(lab: SimpleNamespace, channel: object) -> bool:
-    known = lab.env.bot.get_channel(channel.id)  # type: ignore[attr-defined]
-    return bool(known.permissions_for(known.guild.me).send_messages)
+async def test_where_history_may_not_be_read_the_answer_is_no_reply(lab: SimpleNamespace) -> None:
+    other = channel_without(lab, read_message_history=False)
+    await other.writer.send(other.channel, at(lab, "llama3 8b lora 3090"))
+    sent = lab.env.http_requests[-1].json
+    assert sent["components"] and "message_reference" not in sent
 
 
 async def test_a_message_that_comes_twice_is_answered_once(lab: SimpleNamespace) -> None:

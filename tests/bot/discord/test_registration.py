@@ -1,18 +1,23 @@
 """What is registered with Discord: within every limit, in both languages, and only when it changed."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import parse_qs
 
 import pytest
 from simcord.env import Env
 
 from bot.discord.client import VramBot
+from bot.discord.places import NEEDED
+from bot.settings import Settings
 from tests.bot.discord.conftest import made_bot
 from tests.standin.limits import check_commands
 from tests.standin.openapi import Spec
 
 SCHEMA = Path(__file__).parents[2] / "standin" / "schema" / "discord-openapi.json"
+README = Path(__file__).parents[3] / "README.md"
 COMMANDS = "/applications/1/commands"
 
 
@@ -45,6 +50,20 @@ def test_all_can_be_used_in_servers_and_in_direct_messages(registered: list[dict
 async def test_the_same_commands_are_not_registered_again(lab: SimpleNamespace, tmp_path: Path) -> None:
     await lab.env.restart_bot(made_bot(tmp_path))
     assert sum(one.method == "PUT" for one in lab.env.http_requests) == 1
+
+
+def test_the_invitation_asks_for_what_is_needed() -> None:
+    link = re.search(r"https://discord.com/oauth2/authorize\?(\S+)`", README.read_text("utf-8"))
+    assert link and parse_qs(link[1]) == {
+        "client_id": ["APPLICATION_ID"],
+        "scope": ["bot applications.commands"],
+        "permissions": [str(NEEDED.value)],
+    }
+
+
+def test_every_setting_is_told_in_the_readme() -> None:
+    told = set(re.findall(r"`([A-Z_]{8,})`", README.read_text("utf-8")))
+    assert {name.upper() for name in Settings.model_fields} <= told
 
 
 async def test_that_registering_fails_stops_nothing(tmp_path: Path) -> None:
