@@ -13,6 +13,7 @@ from estimator.optimizer_states import Choice
 from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.parallel.layout import ONE_CARD, Layout
 from estimator.parallel.layouts import layout_of
+from estimator.parallel.masters import masters
 from estimator.parallel.states import sharded_states
 from estimator.parallel.tensor import local_architecture, local_inventory
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
@@ -165,7 +166,7 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     if layout.sharded:
         parts = local_inventory(inventory(arch), layout)
         shard = sharded_states(local_architecture(arch, layout), parts, regime, optimizer, layout)
-        beside = standing_models(arch, parts, regime, layout.shards)
+        beside = (*standing_models(arch, parts, regime, layout.shards), *masters(shard, layout))
         gradients = bytes_of(list(shard.trained))
         return Base(shard.weights, shard.trained, shard.optimizer, gradients, 0, shard.weights.bytes, beside)
     parts = share_of(inventory(arch), shares)

@@ -16,7 +16,9 @@ class Layout:
     backward is gathered ahead (pre | post | none). ``whole_gradients``: micro-steps without reduction keep whole
     gradients. ``leaf_units``: trainable leaves are units of their own (peft's wrapping policy). ``original_params``:
     FSDP1's ``use_orig_params``. ``outside``: checkpoints lie around the units (transformers before 5).
-    ``bucket``: elements of a reduction bucket; ``bucket_view``: gradients live in it. ``tensor``: ranks that share
+    ``bucket``: elements of a reduction bucket; ``bucket_view``: gradients live in it. ZeRO-3, in elements:
+    ``prefetch_bucket`` gathered ahead, ``persistence``: smaller parameters stay whole, ``max_live``: gathered at most,
+    ``reuse``: what is used again within so many is kept. ``tensor``: ranks that share
     every layer; ``sequence``: the residual stream is dealt out to them too, ``loss_parallel``: the logits,
     ``whole_ends``: embedding and head are not (transformers' own plan). ``context``: ranks that share
     each sequence.
@@ -40,6 +42,10 @@ class Layout:
     outside: bool = False
     bucket: int = 0
     bucket_view: bool = False
+    prefetch_bucket: int = 0
+    persistence: int = 0
+    max_live: int = 0
+    reuse: int = 0
     tensor: int = 1
     sequence: bool = False
     loss_parallel: bool = False
@@ -49,7 +55,7 @@ class Layout:
     @property
     def sharded(self) -> bool:
         """Whether the parameters themselves are shared out, over data- or tensor-parallel cards."""
-        return self.cut or self.tensor > 1
+        return self.cut or self.tensor > 1 or self.engine == "deepspeed"
 
     @property
     def cut(self) -> bool:
@@ -59,7 +65,7 @@ class Layout:
     @property
     def counts_waiting(self) -> bool:
         """Whether the step's own timeline holds the gradients of earlier micro-steps."""
-        return self.whole_gradients or (self.engine == "ddp" and self.bucket_view)
+        return self.whole_gradients or self.engine == "deepspeed" or (self.engine == "ddp" and self.bucket_view)
 
     @property
     def keeps_gradients(self) -> bool:

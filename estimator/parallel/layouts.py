@@ -37,9 +37,51 @@ def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
 def _engine(run: Run, parallel: Parallel, regime: Regime) -> Layout:
     if parallel.engine in ("fsdp1", "fsdp2"):
         return fsdp_layout(run, parallel, regime)
+    if parallel.engine == "deepspeed":
+        return zero_layout(run, parallel, regime)
     if parallel.engine == "ddp":
         return Layout("ddp", bucket_view=bool((run.details or {}).get("gradient_as_bucket_view")))
     return ONE_CARD
+
+
+REDUCE_BUCKET, PREFETCH_BUCKET = 500_000_000, 50_000_000
+PERSISTENCE, MAX_LIVE, REUSE = 100_000, 1_000_000_000, 1_000_000_000
+"""DeepSpeed's defaults in elements (0.19.8, runtime/zero/config.py)."""
+
+
+def zero_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
+    """DeepSpeed's ZeRO, with its own keys in ``details`` (``zero_optimization``, or the whole JSON)."""
+    given = _zero_keys(run)
+    stage = parallel.zero or int(given.get("stage", 0) or 0)
+    bucket = (
+        parallel.bucket_bytes // 2 if parallel.bucket_bytes else _elements(given, "reduce_bucket_size", REDUCE_BUCKET)
+    )
+    return Layout(
+        engine="deepspeed",
+        shards=parallel.data * parallel.context,
+        replicas=parallel.replicate,
+        zero=stage,
+        bucket=_elements(given, "reduce_bucket_size", bucket),
+        prefetch_bucket=_elements(given, "stage3_prefetch_bucket_size", PREFETCH_BUCKET),
+        persistence=_elements(given, "stage3_param_persistence_threshold", PERSISTENCE),
+        max_live=_elements(given, "stage3_max_live_parameters", MAX_LIVE),
+        reuse=_elements(given, "stage3_max_reuse_distance", REUSE),
+    )
+
+
+def _zero_keys(run: Run) -> dict[str, Any]:
+    details = run.details or {}
+    for keys in (details.get("zero_optimization"), (details.get("deepspeed") or {}), details):
+        if isinstance(keys, dict):
+            found = keys.get("zero_optimization", keys)
+            if isinstance(found, dict) and any(name in found for name in ("stage", "reduce_bucket_size")):
+                return found
+    return {}
+
+
+def _elements(given: dict[str, Any], key: str, otherwise: int) -> int:
+    value = given.get(key, given.get(key.removeprefix("stage3_")))
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else otherwise
 
 
 def fsdp_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:

@@ -1,6 +1,7 @@
 """The runtime of a layout."""
 
 from estimator.architecture import Architecture, Inventory
+from estimator.parallel.coordinator import levels, uses_of
 from estimator.parallel.ddp import BucketViews
 from estimator.parallel.flat import flat_units
 from estimator.parallel.fsdp1 import Fsdp1
@@ -8,6 +9,8 @@ from estimator.parallel.fsdp2 import Fsdp2
 from estimator.parallel.layout import Layout
 from estimator.parallel.tensor import TensorParallel
 from estimator.parallel.units import units_of
+from estimator.parallel.zero import Zero12, partition_of
+from estimator.parallel.zero3 import Zero3
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime
 from estimator.step.tape import Tape
@@ -28,6 +31,12 @@ def _engine(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, la
         return Fsdp2(tape, layout, units_of(parts, regime, layout, arch.tied), regime.accumulates)
     if layout.engine == "fsdp1":
         return Fsdp1(tape, layout, flat_units(parts, regime, layout), regime.accumulates)
+    if layout.engine == "deepspeed" and layout.zero in (1, 2):
+        return Zero12(tape, layout, partition_of(parts, regime, layout.shards, layout.bucket), regime.accumulates)
+    if layout.engine == "deepspeed" and layout.zero == 3:
+        again = regime.checkpointing in ("full", "offload")
+        around = levels(uses_of(parts, layout, arch.tied, again), layout)
+        return Zero3(tape, layout, around, len(parts.layers))
     if layout.engine == "ddp" and layout.bucket_view:
         return BucketViews(tape, ordered(parts, regime), regime.accumulates)
     return Runtime()

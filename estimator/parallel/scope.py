@@ -4,7 +4,7 @@ from estimator.errors import EstimatorError
 from estimator.regimes import ITEMSIZES
 from estimator.schema import Parallel, Run
 
-TRAINING = ("none", "ddp", "fsdp1", "fsdp2")
+TRAINING = ("none", "ddp", "deepspeed", "fsdp1", "fsdp2")
 INFERENCE = ("none", "device_map")
 DEEPSPEED = ("deepspeed", "megatron")
 DIMENSIONS = ("pipeline", "expert")

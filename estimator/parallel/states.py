@@ -10,22 +10,36 @@ from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.parallel.flat import aligned, first_pieces, root_members, unit_members
 from estimator.parallel.layout import Layout
 from estimator.parallel.shards import Param, Shape, cut_groups, cut_inventory, piece, stored_regime
+from estimator.parallel.zero import partition_of
 from estimator.step.program import rounded
 from estimator.step.regime import Regime
+from estimator.step.tape import FULL, HALF
 from estimator.trainables import Group, Trainable, ordered
 from estimator.weights import Weights, weights
 
+FP64 = 8
+SUB_GROUP = 1_000_000_000
+"""Elements that ZeRO-3 optimises at a time (DeepSpeed's ``sub_group_size``)."""
+
 
 class Stored(NamedTuple):
-    """What the first rank stores between steps."""
+    """What the first rank stores between steps. ``master``: bytes of fp32 copies of the parameters it optimises.
+
+    ``gradients``, ``bucket``: bytes of buffers that ZeRO-3 holds from the start on.
+    """
 
     weights: Weights
     trained: tuple[Trainable, ...]
     optimizer: OptimizerMemory
+    master: int = 0
+    gradients: int = 0
+    bucket: int = 0
 
 
 def sharded_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout) -> Stored:
     """What the first rank stores, in the types that it is stored in."""
+    if layout.engine == "deepspeed":
+        return zero_states(arch, parts, regime, optimizer, layout)
     stored = stored_regime(regime, layout)
     if layout.engine == "fsdp1":
         held, groups = _flat(arch, parts, stored, layout)
@@ -106,3 +120,24 @@ def _leaf_groups(parts: Inventory, stored: Regime, layout: Layout) -> Iterator[G
     if layout.leaf_units:
         for times, tensors in ordered(parts, stored):
             yield times, tuple(tensor._replace(shape=(-(-tensor.numel // layout.shards),)) for tensor in tensors)
+
+
+def zero_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout) -> Stored:
+    """DeepSpeed: whole parameters (stage 3: a piece of each), an fp32 copy and states of one rank's part.
+
+    The step makes a half-precision and an fp32 copy of the part's gradients; clipping looks at one in fp64 first.
+    """
+    partition = partition_of(parts, regime, layout.shards, layout.bucket)
+    part = Trainable((partition.size,), FULL, 1, False, regime.adapter is not None)
+    memory = memory_of(optimizer, [(1, (part,))])
+    copies = (HALF + FULL) * partition.size
+    if layout.zero == 3:
+        group = min(partition.size, SUB_GROUP)
+        step = max((HALF + FULL) * group, FULL * group + memory.temporaries)
+        memory = memory._replace(temporaries=step)
+        held, _ = _cut(arch, parts, regime, layout)
+        return Stored(held, (part,), memory, rounded(part.bytes), rounded(HALF * partition.size), HALF * layout.bucket)
+    largest = max(partition.pieces, default=0) * FP64 if optimizer.clipping else 0
+    step = max(copies, (FULL - HALF) * partition.size + memory.temporaries, largest)
+    held = weights(arch, parts, regime)
+    return Stored(held, (part,), memory._replace(temporaries=step), rounded(part.bytes))

@@ -1,0 +1,31 @@
+"""What DeepSpeed holds from the start on besides weights and states, as standing parts of the breakdown."""
+
+from estimator.parallel.layout import Layout
+from estimator.parallel.states import Stored
+from estimator.stages.standing import Standing
+
+
+def masters(shard: Stored, layout: Layout) -> tuple[Standing, ...]:
+    """fp32 copies of what a rank optimises; with ZeRO-3 its gradients and the reduction's bucket too."""
+    cards, count = layout.shards, shard.master // 4
+    found = (
+        Standing(
+            "master_weights",
+            shard.master,
+            f"fp32 copies of the trainable parameters, dealt out to {cards} cards: {count:,} x 4 B",
+            f"可训练参数的 fp32 副本，由 {cards} 张卡分担：{count:,} x 4 字节",
+        ),
+        Standing(
+            "gradients",
+            shard.gradients,
+            f"one card's share of the gradients, dealt out to {cards} cards",
+            f"本卡的一份梯度（{cards} 卡分担）",
+        ),
+        Standing(
+            "communication",
+            shard.bucket,
+            f"the reduction's bucket of {shard.bucket // 2:,} elements x 2 B (reduce_bucket_size)",
+            f"梯度归约桶：{shard.bucket // 2:,} 个元素 x 2 字节（reduce_bucket_size）",
+        ),
+    )
+    return tuple(one for one in found if one.bytes)

@@ -1,0 +1,166 @@
+"""DeepSpeed's ZeRO 1 and 2: gradients go through a bucket into one rank's partition.
+
+deepspeed 0.19.8, runtime/zero/stage_1_and_2.py. Parameters are laid end to end and dealt out; the first rank optimises
+the first part: embedding and lower layers. A gradient that fits the bucket is copied there as soon as it is complete;
+a larger one lives until the next arrives. Stage 1 does all of this when the backward is over.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from estimator.architecture import Inventory
+from estimator.parallel.layout import Layout
+from estimator.parallel.units import Ledger
+from estimator.step.model import Layer, Model
+from estimator.step.program import rounded
+from estimator.step.regime import Regime
+from estimator.step.runtime import Runtime, behind
+from estimator.step.tape import HALF, Leaf, Tape, Tensor
+from estimator.trainables import Trainable, ordered
+
+
+class Partition(NamedTuple):
+    """The first rank's part. Elements: of all that trains, of the part, of every parameter that reaches into it.
+
+    ``border``: the layer in whose backward a bucket with gradients of the part is first reduced (-1: the embedding's,
+    None: only when the backward is over). ``pieces``: elements of each parameter inside. ``layers``: bytes of each
+    layer's gradients.
+    """
+
+    total: int
+    size: int
+    touched: int
+    border: int | None
+    pieces: tuple[int, ...]
+    layers: tuple[int, ...]
+
+
+def partition_of(parts: Inventory, regime: Regime, shards: int, bucket: int) -> Partition:
+    """How the trainable parameters, in the model's order, fall on the first rank."""
+    flat = list(_in_order(parts, regime))
+    total = sum(tensor.numel for _, tensor in flat)
+    size = -(-total // shards)
+    pieces: list[int] = []
+    touched = 0
+    for _, tensor in flat:
+        if touched >= size:
+            break
+        pieces.append(min(tensor.numel, size - touched))
+        touched += tensor.numel
+    layers: dict[int, int] = {}
+    for layer, tensor in flat:
+        layers[layer] = layers.get(layer, 0) + rounded(tensor.bytes)
+    inner = tuple(size for layer, size in sorted(layers.items()) if layer >= 0)
+    return Partition(total, size, touched, _first_reduced(flat, len(pieces), bucket), tuple(pieces), inner)
+
+
+def _first_reduced(flat: list[tuple[int, Trainable]], own: int, bucket: int) -> int | None:
+    """The layer whose gradient pushes out the first bucket that holds one of the first ``own`` parameters'."""
+    filled, holds = 0, False
+    for number, (layer, tensor) in reversed(list(enumerate(flat))):
+        if filled + tensor.numel > bucket:
+            if holds:
+                return layer
+            filled = 0
+        filled += tensor.numel
+        holds = holds or number < own
+    return None
+
+
+def _in_order(parts: Inventory, regime: Regime) -> Iterable[tuple[int, Trainable]]:
+    """Every trainable tensor with the number of its layer, -1 outside."""
+    groups, layer = ordered(parts, regime), 0
+    whole = regime.trainable == "all"
+    for number, (times, tensors) in enumerate(groups):
+        ends = whole and number in (0, len(groups) - 1)
+        for _ in range(times):
+            yield from ((-1 if ends else layer, tensor) for tensor in tensors)
+            layer += 0 if ends else 1
+
+
+class Zero12(Runtime):
+    """The runtime of the first rank."""
+
+    reduces = True
+
+    def __init__(self, tape: Tape, layout: Layout, partition: Partition, accumulates: bool) -> None:
+        self.tape = tape
+        self.ledger = Ledger(tape)
+        self.stage = layout.zero
+        self.bucket = layout.bucket
+        self.partition = partition
+        self.accumulates = accumulates
+        self.waiting: Leaf | None = None
+        """A gradient larger than the bucket, until the next one arrives."""
+        self.started = self.allocated = False
+        self.held: set[int] = set()
+        self.model: Model | None = None
+
+    def neighbours(self, index: int) -> tuple[object, ...]:
+        """The layer in which the rank's part ends is one of its own."""
+        return (self.stage == 2 and index == self.partition.border, self.partition.layers[index])
+
+    def begin(self, model: Model) -> None:
+        """Gradients of earlier micro-steps wait in a partition."""
+        self.model = model
+        if self.accumulates:
+            self.ledger.take(self.partition.touched * HALF, "gradients")
+        if self.stage == 2:
+            self.tape.on_gradient = self.arrived
+
+    def before_layer(self, layer: Layer, x: Tensor) -> Tensor:
+        """Behind the backward of the layer in which the part ends, the partition is there; stage 1 keeps everything."""
+        if self.stage == 1:
+            return behind(x, lambda: self._hold(layer))
+        return behind(x, self._own) if layer.index == self.partition.border else x
+
+    def arrived(self, leaf: Leaf) -> None:
+        """A gradient is complete."""
+        if not self.started:
+            self.started = True
+            self.ledger.take(self.bucket * HALF)
+        self._flush()
+        if self.partition.border == -1 and self.model is not None and leaf in self.model.stem.leaves.values():
+            self._own()
+        if leaf.width > self.bucket:
+            self.waiting = leaf
+        else:
+            leaf.gradient = Leaf(self.tape, leaf.width, leaf.itemsize, False)
+
+    def after_backward(self) -> None:
+        """The rest is reduced; the bucket goes, one rank's part stays."""
+        model = self.model
+        assert model is not None
+        if self.stage == 1:
+            for layer in model.layers[:1]:
+                self._hold(layer)
+            self.ledger.take(self.bucket * HALF)
+        self._own()
+        self._flush()
+        for size in self.partition.layers if self.stage == 1 else ():
+            self.ledger.give(size, "gradients")
+        for layer in (model.stem, model.top, *model.layers):
+            _drop(layer)
+        self.ledger.give(self.bucket * HALF)
+        if self.accumulates:
+            self.ledger.give(self.partition.touched * HALF, "gradients")
+
+    def _hold(self, layer: Layer) -> None:
+        if layer.index not in self.held:
+            self.held.add(layer.index)
+            _drop(layer)
+            self.ledger.take(self.partition.layers[layer.index], "gradients")
+
+    def _flush(self) -> None:
+        if self.waiting is not None:
+            self.waiting.gradient, self.waiting = None, None
+
+    def _own(self) -> None:
+        if not self.allocated:
+            self.allocated = True
+            self.ledger.take(self.partition.touched * HALF, "gradients")
+
+
+def _drop(layer: Layer) -> None:
+    for leaf in layer.leaves.values():
+        leaf.gradient = None
