@@ -1,5 +1,7 @@
 """What to change first, as rows and sentences of a text answer."""
 
+from bot.answer import Answer
+from bot.answers.describe import Describer
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
 from bot.texts import name_of, say
@@ -12,9 +14,10 @@ COSTS = ("speed_cost", "quality_cost", "money_cost")
 
 
 class Changes:
-    """Steps and plan of an answer's one estimate, in its language."""
+    """Steps and plan of one of an answer's estimates, in its language."""
 
-    def __init__(self, found: Estimate | None, ledger: Ledger, lang: str) -> None:
+    def __init__(self, found: Estimate | None, ledger: Ledger, lang: str, index: int = 0) -> None:
+        self.path = f"estimates[{index}]"
         self.steps = found.downgrades if found else []
         self.plan = found.plan if found else None
         self.ledger, self.lang = ledger, lang
@@ -27,7 +30,7 @@ class Changes:
         return [self._row(number) for number in (range(len(self.steps)) if everything else self._most_useful())]
 
     def _row(self, number: int) -> list[str]:
-        path, step = _step(number), self.steps[number]
+        path, step = self._step(number), self.steps[number]
         words = [name_of(self.lang, "verdict", step.verdict)] if step.verdict else []
         told = name_of(self.lang, "sign", "comma").join([*words, *self._costs(step)])
         saved = "-" + self.ledger.gib(f"{path}.saves") if step.saves else ""
@@ -54,7 +57,7 @@ class Changes:
     def chain(self) -> str:
         """The plan's steps, one after the other."""
         count = len(self.plan.chain) if self.plan else 0
-        return " + ".join(self._title(f"estimates[0].plan.chain[{number}]") for number in range(count))
+        return " + ".join(self._title(f"{self.path}.plan.chain[{number}]") for number in range(count))
 
     def plan_heading(self, hardware: str, here: str) -> str:
         """One of two beginnings: whether the plan needs other hardware, or fits the card as it is."""
@@ -64,13 +67,13 @@ class Changes:
     def plan_commands(self) -> list[str]:
         """What to type for the plan."""
         count = len(self.plan.commands) if self.plan else 0
-        return [self.ledger.words(f"estimates[0].plan.commands[{number}]") for number in range(count)]
+        return [self.ledger.words(f"{self.path}.plan.commands[{number}]") for number in range(count)]
 
     def notes(self) -> list[list[str]]:
         """What each step changes for the result."""
         note = "note_zh" if self.lang == "zh" else "note"
         return [
-            [self._title(_step(number)), self.ledger.words(f"{_step(number)}.{note}")]
+            [self._title(self._step(number)), self.ledger.words(f"{self._step(number)}.{note}")]
             for number in range(len(self.steps))
         ]
 
@@ -79,10 +82,16 @@ class Changes:
         rows = []
         for number, step in enumerate(self.steps):
             for line in range(len(step.commands)):
-                title = "" if line else self._title(_step(number))
-                rows.append([title, self.ledger.words(f"{_step(number)}.commands[{line}]")])
+                title = "" if line else self._title(self._step(number))
+                rows.append([title, self.ledger.words(f"{self._step(number)}.commands[{line}]")])
         return rows or [["-", "-"]]
 
+    def _step(self, number: int) -> str:
+        return f"{self.path}.downgrades[{number}]"
 
-def _step(number: int) -> str:
-    return f"estimates[0].downgrades[{number}]"
+
+def plans(answer: Answer, ledger: Ledger, describer: Describer) -> list[tuple[str, str]]:
+    """Of several runs, those that a plan makes fit: what tells the run from the others, and the plan's steps."""
+    found = enumerate(answer.estimates)
+    changes = [(index, Changes(one, ledger, answer.lang, index)) for index, one in found if one.plan]
+    return [(describer.label(index), one.chain()) for index, one in changes]

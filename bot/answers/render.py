@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
 from bot.answer import Answer, Choice
-from bot.answers.changes import Changes
+from bot.answers.changes import Changes, plans
 from bot.answers.describe import Describer, problem_in
 from bot.answers.layout import table, wrapped
 from bot.answers.ledger import Ledger
@@ -69,6 +69,7 @@ def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False
         n=ledger,
         c=Changes(answer.estimates[0] if answer.estimates else None, ledger, answer.lang),
         d=describer,
+        plans=lambda: plans(answer, ledger, describer),
         w=Wreck(answer, ledger, describer),
         problem=problem_in(answer.lang, answer.estimates[0]) if answer.estimates else "",
         sentences=_sentences(answer, doubts),
