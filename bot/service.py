@@ -40,6 +40,14 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None, be
     return answered(question, language, entries_for(text, question))
 
 
+def why(text: str, lang: str) -> Answer:
+    """The reply to the question why what a message tells of went wrong."""
+    if is_picture(text):
+        return picture_declined(lang)
+    question = None if is_log(text) else understand(text)
+    return _diagnosis_of(text, lang, question if question and question.reply == "answer" else None)
+
+
 def picture_declined(lang: str) -> Answer:
     """The sentence for a screenshot: what is needed is the text."""
     return rendered(Answer(lang="zh" if lang == "zh" else "en", reply="refuse", question="diagnose"))

@@ -5,14 +5,16 @@ import contextlib
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
 import discord
 
 from bot import service
+from bot.answer import Answer
 from bot.discord import suggest
 from bot.discord.acknowledge import send_privately
+from bot.discord.attachments import Files, read
 from bot.discord.buttons import CardButton
 from bot.discord.commands import COMMANDS, HELP
 from bot.discord.desk import Busy, Desk
@@ -20,7 +22,7 @@ from bot.discord.errors import tell
 from bot.discord.pace import Pace
 from bot.discord.places import asker_of_message, sender_for
 from bot.discord.presses import press
-from bot.discord.replies import Asker, Send, reply
+from bot.discord.replies import Asker, reply, tell_unread
 from bot.discord.translate import Words, language_of_locale
 from bot.discord.tree import Tree
 from bot.intake.tokens import clean
@@ -89,22 +91,35 @@ class VramBot(discord.AutoShardedClient):
                     if self.pace.first_time(asker.user):
                         await send(_wait_sentence(lang, wait))
                     return
-                await self._reply_to(message.content, asker, lang, send)
+                await self._reply_to(message, asker, lang, send)
         except Exception as error:
             await tell(error, lang, "a message", send)
 
-    async def _reply_to(self, content: str, asker: Asker, lang: str, send: Send) -> None:
+    async def _reply_to(
+        self, message: discord.Message, asker: Asker, lang: str, send: Callable[..., Awaitable[object]]
+    ) -> None:
+        files = await read(message.attachments)
+        await reply(self.desk, asker, await self._work(message.content, files, asker, lang), send)
+        await tell_unread(files, lang, send)
+
+    async def _work(self, words: str, files: Files, asker: Asker, lang: str) -> Callable[[], Answer]:
+        """What answers a message: its words with its files' texts, over what was asked before."""
+        bare = not clean(words).strip()
+        if bare and files.pictures:
+            return partial(service.picture_declined, lang)
+        if bare and files.unread and not files.texts:
+            return partial(Answer, lang="zh" if lang == "zh" else "en", reply="ignore")
         talk = await self.desk.stored(Store.talk, asker.channel, asker.user)
         before = Question("answer", talk.question, spoken=talk.spoken) if talk else None
-        text = content if clean(content).strip() else HELP[lang]
-        await reply(self.desk, asker, partial(service.ask, text, lang=lang, before=before), send)
+        text = HELP[lang] if bare and not files.texts else "\n".join([words, *files.texts])
+        return partial(service.ask, text, lang=lang, before=before)
 
     def _is_for_us(self, message: discord.Message) -> bool:
         if message.author.bot or message.type not in (discord.MessageType.default, discord.MessageType.reply):
             return False
         if message.guild is not None and self.user not in message.mentions:
             return False
-        return bool(message.content) and self._is_new(message.id)
+        return bool(message.content or message.attachments) and self._is_new(message.id)
 
     def _is_new(self, message: int) -> bool:
         if message in self._answered:

@@ -13,8 +13,9 @@ from bot import service
 from bot.answer import Answer
 from bot.discord import suggest
 from bot.discord.acknowledge import acknowledged, send_privately
+from bot.discord.attachments import Files, read
 from bot.discord.places import asker_of
-from bot.discord.replies import reply
+from bot.discord.replies import reply, tell_unread
 from bot.discord.translate import language_of_locale, text
 from bot.intake.lexicon import lexicon
 from bot.intake.typed import LAYOUTS, TASKS, typed_question
@@ -32,6 +33,8 @@ OPTIONS = (
     "model", "method", "gpu", "gpus", "batch", "length", "precision", "quantisation", "framework", "checkpointing",
     "optimizer", "parallelism", "private",
 )  # fmt: skip
+FEW_WORDS = 8
+"""Words beside a screenshot with which it still is all that a message says."""
 HELP = {"en": "/help", "zh": "帮助"}
 
 
@@ -127,4 +130,24 @@ async def forget(interaction: "Asked") -> None:
         await send_privately(interaction, say(lang, "discord.forgotten", count=count))
 
 
-COMMANDS: list[app_commands.Command[Any, ..., Any]] = [vram, help_, forget]
+@app_commands.context_menu(name=text("command.why"))
+@app_commands.allowed_installs(guilds=True, users=True)
+@app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+async def why(interaction: "Asked", message: discord.Message) -> None:
+    """Say why the run that a message tells of failed; its files are read too."""
+    lang = language_of_locale(interaction.locale)
+    async with interaction.client.working():
+        if await acknowledged(interaction, private=False):
+            words, files = message.content, await read(message.attachments)
+            send, asker = interaction.followup.send, asker_of(interaction)
+            await reply(interaction.client.desk, asker, lambda: _why(words, files, lang), send)
+            await tell_unread(files, lang, send)
+
+
+def _why(words: str, files: Files, lang: str) -> Answer:
+    if files.pictures and len(words.split()) < FEW_WORDS:
+        return service.picture_declined(lang)
+    return service.why("\n".join([words, *files.texts]), lang)
+
+
+COMMANDS: list[app_commands.Command[Any, ..., Any] | app_commands.ContextMenu] = [vram, help_, forget, why]

@@ -9,9 +9,14 @@ import discord
 from bot.answer import Answer
 from bot.answers.card import Card, cards_of
 from bot.answers.card.fonts import PIXELS
+from bot.answers.quote import quoted
+from bot.discord.attachments import Files
 from bot.discord.desk import Desk
 from bot.discord.view import file_of, view_of
 from bot.store import Store, StoredCard, Talk
+from bot.texts import name_of, say
+
+MOST_NAMED = 5
 
 
 class Send(Protocol):
@@ -65,6 +70,13 @@ async def reply(desk: Desk, asker: Asker, work: Callable[[], Answer], send: Send
 async def reply_pages(desk: Desk, asker: Asker, work: Callable[[], list[Card]], send: Send) -> None:
     """Show pages that belong to a card."""
     await _sent(desk, await desk.work(made_pages, work), "", asker, send)
+
+
+async def tell_unread(files: Files, lang: str, send: Callable[..., Awaitable[object]]) -> None:
+    """Name the files that were not read, if any."""
+    if files.unread:
+        names = name_of(lang, "sign", "comma").join(quoted(name) for name in files.unread[:MOST_NAMED])
+        await send(say(lang, "discord.unread", names=names))
 
 
 async def _kept(desk: Desk, asker: Asker, done: Made) -> str:

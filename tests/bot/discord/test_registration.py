@@ -18,6 +18,7 @@ from tests.standin.openapi import Spec
 
 SCHEMA = Path(__file__).parents[2] / "standin" / "schema" / "discord-openapi.json"
 README = Path(__file__).parents[3] / "README.md"
+MESSAGE_MENU = 3
 COMMANDS = "/applications/1/commands"
 
 
@@ -35,6 +36,9 @@ def test_commands_are_within_discords_limits(registered: list[dict[str, object]]
 
 def test_every_name_and_description_is_there_in_chinese(registered: list[dict[str, object]]) -> None:
     for command in registered:
+        if command["type"] == MESSAGE_MENU:
+            assert not command["name_localizations"]["zh-CN"].isascii()  # type: ignore[index]
+            continue
         for part in [command, *command.get("options", [])]:  # type: ignore[misc]
             assert not part["description_localizations"]["zh-CN"].isascii() or part["name"] == "optimizer", part
             assert part["name_localizations"]["zh-CN"]
@@ -42,7 +46,7 @@ def test_every_name_and_description_is_there_in_chinese(registered: list[dict[st
 
 
 def test_all_can_be_used_in_servers_and_in_direct_messages(registered: list[dict[str, object]]) -> None:
-    assert {str(one["name"]) for one in registered} == {"vram", "help", "forget"}
+    assert {str(one["name"]) for one in registered} == {"vram", "help", "forget", "Why did this fail?"}
     for command in registered:
         assert command["integration_types"] == [0, 1] and command["contexts"] == [0, 1, 2]
 
