@@ -9,9 +9,10 @@ from estimator.step.tape import FULL
 
 def host_of(run: Run, setting: Setting, peak: Peak) -> Host:
     """Bytes on each machine: every card's process keeps its own."""
-    each = peak.base.optimizer.paged + _activations(setting, peak)
-    processes = setting.copies if setting.regime.training else 1
-    return Host(ram=each * -(-processes // (run.nodes or 1)), nvme=0)
+    ram, nvme = peak.base.host
+    each = ram + peak.base.optimizer.paged + _activations(setting, peak)
+    processes = -(-(setting.copies if setting.regime.training else 1) // (run.nodes or 1))
+    return Host(ram=each * processes, nvme=nvme * processes)
 
 
 def _activations(setting: Setting, peak: Peak) -> int:

@@ -20,7 +20,6 @@ def check_scope(run: Run, model: ModelMatch) -> None:
     _stage(run)
     if not is_served(run):
         check_layout(run)
-    _offload(run)
     _contradictions(run)
     check_stack(run.stack)
     _lengths(run)
@@ -39,16 +38,6 @@ def _stage(run: Run) -> None:
         )
     if is_served(run):
         check_engine(str(run.engine))
-
-
-def _offload(run: Run) -> None:
-    places = run.offload
-    if places is not None and {places.optimizer, places.parameters} != {"none"}:
-        raise EstimatorError(
-            "offload of parameters or optimizer states is not estimated yet; leave it out to see the need without it",
-            "暂不支持参数或优化器状态卸载；去掉该项可查看不卸载时的需求",
-            "offload",
-        )
 
 
 def _lengths(run: Run) -> None:

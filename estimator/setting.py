@@ -14,6 +14,7 @@ from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.parallel.layout import ONE_CARD, Layout
 from estimator.parallel.layouts import layout_of
 from estimator.parallel.masters import masters
+from estimator.parallel.offload import moved
 from estimator.parallel.states import sharded_states
 from estimator.parallel.tensor import local_architecture, local_inventory
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
@@ -60,6 +61,8 @@ class Base(NamedTuple):
     loading: int = 0
     """Bytes of gradients that the traced step does not make: of adapters on experts that are linear modules."""
     standing: tuple[Standing, ...] = ()
+    host: tuple[int, int] = (0, 0)
+    """Bytes that wait in host memory and on disk."""
 
     @property
     def total(self) -> int:
@@ -165,10 +168,12 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     """Weights, states and the size of one copy of the gradients."""
     if layout.sharded:
         parts = local_inventory(inventory(arch), layout)
-        shard = sharded_states(local_architecture(arch, layout), parts, regime, optimizer, layout)
+        shard = moved(sharded_states(local_architecture(arch, layout), parts, regime, optimizer, layout), layout)
         beside = (*standing_models(arch, parts, regime, layout.shards), *masters(shard, layout))
-        gradients = bytes_of(list(shard.trained))
-        return Base(shard.weights, shard.trained, shard.optimizer, gradients, 0, shard.weights.bytes, beside)
+        gradients = bytes_of(list(shard.trained)) if layout.states_on == "none" else 0
+        host = shard.ram, shard.nvme
+        loaded_bytes = shard.weights.bytes
+        return Base(shard.weights, shard.trained, shard.optimizer, gradients, 0, loaded_bytes, beside, host)
     parts = share_of(inventory(arch), shares)
     traced = bytes_of(trainables(parts, regime)) if regime.linear_experts else 0
     if regime.linear_experts:

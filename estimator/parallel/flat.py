@@ -41,7 +41,7 @@ def flat_unit(members: Sequence[Param], layout: Layout) -> FlatUnit:
     stored, gathered = members[0].stored, members[0].gathered
     total = aligned(members, layout)[-1]
     piece = -(-total // layout.shards)
-    cast = piece * gathered if stored != gathered else 0
+    cast = piece * gathered if stored != gathered or layout.weights_on != "none" else 0
     if not any(param.trains for param in members):
         return FlatUnit(cast, piece * layout.shards * gathered)
     reduce = layout.reduce or gathered

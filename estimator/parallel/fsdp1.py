@@ -167,5 +167,5 @@ class Fsdp1(Runtime):
         if self.waits:
             ledger.give(unit.flat, "gradients")
         ledger.give(unit.flat, "gradients")
-        if self.accumulates:
+        if self.accumulates or self.layout.states_on != "none":
             ledger.give(unit.gradient or unit.reduced, "gradients")

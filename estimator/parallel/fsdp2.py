@@ -195,7 +195,7 @@ class Fsdp2(Runtime):
             ledger.take(unit.gradient, "gradients")
             if self.layout.replicas == 1:
                 ledger.give(unit.reduced)
-        if self.accumulates and (unit.gradient or self.layout.replicas == 1):
+        if self.layout.states_on != "none" or (self.accumulates and (unit.gradient or self.layout.replicas == 1)):
             ledger.give(unit.gradient or unit.reduced, "gradients")
 
     def _end_all_reduces(self) -> None:

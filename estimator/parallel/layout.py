@@ -18,7 +18,8 @@ class Layout:
     FSDP1's ``use_orig_params``. ``outside``: checkpoints lie around the units (transformers before 5).
     ``bucket``: elements of a reduction bucket; ``bucket_view``: gradients live in it. ZeRO-3, in elements:
     ``prefetch_bucket`` gathered ahead, ``persistence``: smaller parameters stay whole, ``max_live``: gathered at most,
-    ``reuse``: what is used again within so many is kept. ``tensor``: ranks that share
+    ``reuse``: what is used again within so many is kept. ``states_on``, ``weights_on``: where states and parameters
+    wait (none | cpu | nvme). ``tensor``: ranks that share
     every layer; ``sequence``: the residual stream is dealt out to them too, ``loss_parallel``: the logits,
     ``whole_ends``: embedding and head are not (transformers' own plan). ``context``: ranks that share
     each sequence.
@@ -46,6 +47,8 @@ class Layout:
     persistence: int = 0
     max_live: int = 0
     reuse: int = 0
+    states_on: str = "none"
+    weights_on: str = "none"
     tensor: int = 1
     sequence: bool = False
     loss_parallel: bool = False

@@ -17,8 +17,18 @@ TRAINER = ("transformers", "trl", "peft", "llama-factory", "axolotl", "ms-swift"
 def layout_of(run: Run, regime: Regime) -> Layout:
     """The layout of a training run."""
     parallel = run.parallel or Parallel()
-    layout = _engine(run, parallel, regime)
+    layout = with_offload(_engine(run, parallel, regime), run)
     return layout if parallel.tensor == parallel.context == 1 else with_groups(layout, run, parallel)
+
+
+def with_offload(layout: Layout, run: Run) -> Layout:
+    """The layout with what waits on the host: FSDP moves parameters, gradients and states together."""
+    places = run.offload
+    if places is None or (places.optimizer == places.parameters == "none"):
+        return layout
+    if layout.engine.startswith("fsdp"):
+        return replace(layout, states_on="cpu", weights_on="cpu")
+    return replace(layout, states_on=places.optimizer, weights_on=places.parameters)
 
 
 def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:

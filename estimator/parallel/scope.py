@@ -16,6 +16,7 @@ def check_layout(run: Run) -> None:
     _engine(run, parallel)
     _types(run, parallel)
     _groups(run, parallel)
+    _offload(run, parallel)
     for dimension in DIMENSIONS:
         if getattr(parallel, dimension) > 1:
             raise EstimatorError(
@@ -64,4 +65,30 @@ def _groups(run: Run, parallel: Parallel) -> None:
             "context parallel needs the flash kernel: half precision and attention sdpa or flash2",
             "上下文并行需要 flash 内核：半精度，attention 为 sdpa 或 flash2",
             "parallel",
+        )
+
+
+def _offload(run: Run, parallel: Parallel) -> None:
+    """States and parameters wait on the host only where an engine moves them."""
+    places = run.offload
+    if places is None or {places.optimizer, places.parameters} == {"none"}:
+        return
+    if parallel.engine not in ("fsdp1", "fsdp2", "deepspeed"):
+        raise EstimatorError(
+            "offload of parameters or optimizer states needs an engine that moves them: parallel.engine deepspeed, "
+            "fsdp1 or fsdp2",
+            "参数或优化器状态卸载需要支持它的引擎：parallel.engine 设为 deepspeed、fsdp1 或 fsdp2",
+            "offload",
+        )
+    if parallel.engine == "deepspeed" and places.parameters != "none" and parallel.zero != 3:
+        raise EstimatorError(
+            f"DeepSpeed offloads parameters only with ZeRO-3, not with zero {parallel.zero}",
+            f"DeepSpeed 仅在 ZeRO-3 下支持参数卸载，zero {parallel.zero} 不支持",
+            "offload",
+        )
+    if parallel.engine != "deepspeed" and "nvme" in (places.optimizer, places.parameters):
+        raise EstimatorError(
+            "FSDP offloads to host memory only; use cpu, or DeepSpeed's ZeRO-3 for nvme",
+            "FSDP 只能卸载到主机内存；请改用 cpu，或用 DeepSpeed ZeRO-3 的 nvme",
+            "offload",
         )

@@ -25,7 +25,8 @@ SUB_GROUP = 1_000_000_000
 class Stored(NamedTuple):
     """What the first rank stores between steps. ``master``: bytes of fp32 copies of the parameters it optimises.
 
-    ``gradients``, ``bucket``: bytes of buffers that ZeRO-3 holds from the start on.
+    ``gradients``, ``bucket``: bytes of buffers that ZeRO-3 holds from the start on. ``ram``, ``nvme``: bytes that wait
+    on the host.
     """
 
     weights: Weights
@@ -34,6 +35,8 @@ class Stored(NamedTuple):
     master: int = 0
     gradients: int = 0
     bucket: int = 0
+    ram: int = 0
+    nvme: int = 0
 
 
 def sharded_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout) -> Stored:

@@ -14,9 +14,9 @@ from estimator.step.tape import Tape
 class Unit(NamedTuple):
     """Bytes of one unit on one rank.
 
-    ``cast``: the piece cast for the gathering; ``buffer``: what the gathering fills; ``gathered``: the parameters;
-    ``copy``: the gradients as handed to the reduction; ``reduced``: its result; ``gradient``: the result in the stored
-    type where that differs; ``waiting``: whole gradients of earlier micro-steps.
+    ``cast``: the piece cast (or brought from the host) for the gathering; ``buffer``: what the gathering fills;
+    ``gathered``: the parameters; ``copy``: the gradients as handed to the reduction; ``reduced``: its result;
+    ``gradient``: the result in the stored type where that differs; ``waiting``: whole gradients of earlier micro-steps.
     """
 
     cast: int = 0
@@ -30,7 +30,7 @@ class Unit(NamedTuple):
 
 def unit_of(members: Sequence[Param], layout: Layout) -> Unit:
     """FSDP2's unit of these parameters."""
-    cards = layout.shards
+    cards, away = layout.shards, layout.weights_on != "none"
     pieces = [prod(piece(param.shape, cards)) for param in members]
     sizes = [elements * param.gathered for elements, param in zip(pieces, members, strict=True)]
     trained = [(n, param) for n, param in zip(pieces, members, strict=True) if param.trains]
@@ -38,7 +38,7 @@ def unit_of(members: Sequence[Param], layout: Layout) -> Unit:
     reduce = layout.reduce or max((param.gathered for _, param in trained), default=0)
     elements = sum(n for n, _ in trained)
     return Unit(
-        cast=sum(size for size, param in zip(sizes, members, strict=True) if param.stored != param.gathered),
+        cast=sum(size for size, param in zip(sizes, members, strict=True) if away or param.stored != param.gathered),
         buffer=sum(sizes) * cards,
         gathered=blocks(size * cards for size in sizes),
         copy=elements * cards * reduce,

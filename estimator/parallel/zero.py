@@ -89,6 +89,8 @@ class Zero12(Runtime):
         self.stage = layout.zero
         self.bucket = layout.bucket
         self.partition = partition
+        self.own = partition.touched * HALF if layout.states_on == "none" else 0
+        """Bytes of the part's gradients on the card."""
         self.accumulates = accumulates
         self.waiting: Leaf | None = None
         """A gradient larger than the bucket, until the next one arrives."""
@@ -104,7 +106,7 @@ class Zero12(Runtime):
         """Gradients of earlier micro-steps wait in a partition."""
         self.model = model
         if self.accumulates:
-            self.ledger.take(self.partition.touched * HALF, "gradients")
+            self.ledger.take(self.own, "gradients")
         if self.stage == 2:
             self.tape.on_gradient = self.arrived
 
@@ -143,7 +145,7 @@ class Zero12(Runtime):
             _drop(layer)
         self.ledger.give(self.bucket * HALF)
         if self.accumulates:
-            self.ledger.give(self.partition.touched * HALF, "gradients")
+            self.ledger.give(self.own, "gradients")
 
     def _hold(self, layer: Layer) -> None:
         if layer.index not in self.held:
@@ -158,7 +160,7 @@ class Zero12(Runtime):
     def _own(self) -> None:
         if not self.allocated:
             self.allocated = True
-            self.ledger.take(self.partition.touched * HALF, "gradients")
+            self.ledger.take(self.own, "gradients")
 
 
 def _drop(layer: Layer) -> None:
