@@ -5,7 +5,7 @@ from bot.answers.describe import Describer
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
 from bot.texts import name_of, say
-from estimator.schema import Estimate, Step
+from estimator.schema import Estimate, Run, Step
 from estimator.serving.engines import is_served
 
 MOST_SHOWN = 5
@@ -91,7 +91,15 @@ class Changes:
 
 
 def plans(answer: Answer, ledger: Ledger, describer: Describer) -> list[tuple[str, str]]:
-    """Of several runs, those that a plan makes fit: what tells the run from the others, and the plan's steps."""
-    found = enumerate(answer.estimates)
-    changes = [(index, Changes(one, ledger, answer.lang, index)) for index, one in found if one.plan]
-    return [(describer.label(index), one.chain()) for index, one in changes]
+    """Of several runs, those that a plan makes fit: what tells the run from the others, and the plan's steps.
+
+    A plan that ends in another of the runs, which fits anyway, says nothing new.
+    """
+    fitting = [_kind(one.run) for one in answer.estimates if one.run and one.fit.verdict == "fits"]
+    found = [(index, one) for index, one in enumerate(answer.estimates) if one.plan and one.plan.run]
+    new = [(index, one) for index, one in found if one.plan and one.plan.run and _kind(one.plan.run) not in fitting]
+    return [(describer.label(index), Changes(one, ledger, answer.lang, index).chain()) for index, one in new]
+
+
+def _kind(run: Run) -> tuple[object, ...]:
+    return str(run.model), run.task, run.method, run.gpu
