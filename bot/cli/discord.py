@@ -34,4 +34,7 @@ def command(verbose: bool) -> int:
     except Unreachable as error:
         click.echo(say(lang, "setting.unreachable", detail=error), err=True)
         return OUR_FAULT
+    except Exception:
+        logging.getLogger("bot.discord").exception("the bot ended by a fault of ours")
+        return OUR_FAULT
     return ANSWERED

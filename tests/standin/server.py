@@ -290,7 +290,7 @@ class Standin:
             self.command_writes[scope] += before is None
             ident = before["id"] if before else self.world.snowflake()
             fresh.append(
-                {"type": 1, "options": [], "default_member_permissions": None, "nsfw": False}
+                {"type": 1, "description": "", "options": [], "default_member_permissions": None, "nsfw": False}
                 | command
                 | {"id": ident, "application_id": self.world.application_id, "version": self.world.snowflake()}
             )

@@ -48,10 +48,15 @@ class Scene(SimpleNamespace):
         gateway = self.standin.gateway
         sessions = len(gateway.identifies)
         process = await launched(self.environment)
+        over = asyncio.create_task(process.wait())
         async with asyncio.timeout(PATIENCE):
             while len(gateway.identifies) == sessions:
                 gateway._changed.clear()
-                await gateway._changed.wait()
+                change = asyncio.create_task(gateway._changed.wait())
+                await asyncio.wait({change, over}, return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+                assert not over.done(), (await process.communicate())[1].decode()
+        over.cancel()
         try:
             yield process
         finally:
