@@ -61,6 +61,31 @@ def _assumed(missing: tuple[str, ...]) -> Assumption:
     )
 
 
+OWN_LOSS = {"gpt_bigcode", "gpt2", "gpt_neo", "gpt_neox", "gptj", "bloom", "opt", "falcon", "mpt", "codegen"}
+"""Types whose older code has a loss of its own, which is not described."""
+
+
+def old_loss(run: Run, model_type: str) -> tuple[str, ...]:
+    """How the loss of an older transformers treats its logits.
+
+    Before 4.50 (loss/loss_utils.py) the fp32 logits are shifted and copied, "shifted-logits", where newer ones shift
+    the labels; before 4.46 (the models' own code) the fp32 logits take the place of the half ones, "rebound-logits".
+    """
+    if (run.details or {}).get("loss") == "hf448":
+        return ("shifted-logits",)
+    if model_type in OWN_LOSS:
+        return ()
+    return _old_loss((run.stack or {}).get("transformers") or "")
+
+
+@lru_cache(maxsize=256)
+def _old_loss(version: str) -> tuple[str, ...]:
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    if found is None or (release := (int(found[1]), int(found[2]))) >= (4, 50):
+        return ()
+    return ("shifted-logits", "rebound-logits") if release < (4, 46) else ("shifted-logits",)
+
+
 def before_5(run: Run) -> bool:
     """Whether the run uses a transformers older than 5."""
     return _is_before_5((run.stack or {}).get("transformers") or "")

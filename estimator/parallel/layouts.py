@@ -98,7 +98,8 @@ def fsdp_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
     """FSDP of either kind."""
     details = run.details or {}
     param, reduce, output = mixed_precision(run)
-    stored = FULL if run.precision == "fsdp-mixed-bf16" and not regime.adapter else 0
+    full = run.precision == "fsdp-mixed-bf16" or upcast(run)
+    stored = FULL if full and not regime.adapter else 0
     adapter = regime.adapter.itemsize if regime.adapter is not None and param else 0
     return Layout(
         engine=parallel.engine,
@@ -140,6 +141,11 @@ def _whole_gradients(run: Run, parallel: Parallel) -> bool:
     return parallel.engine == "fsdp1" or (parallel.wrap is None and run.framework in TRAINER)
 
 
+def upcast(run: Run) -> bool:
+    """Trainers' bf16 flag under FSDP: accelerate keeps what trains in fp32, gathers and reduces in bf16."""
+    return run.framework in TRAINER and bool(run.autocast) and run.precision == "bf16" and run.method == "full"
+
+
 def mixed_precision(run: Run) -> tuple[int, int, int]:
     """Bytes per element that are gathered, reduced and put out; 0 where the parameters' own type stays."""
     given: Any = (run.details or {}).get("mixed_precision")
@@ -147,4 +153,6 @@ def mixed_precision(run: Run) -> tuple[int, int, int]:
         names = (given.get("param_dtype"), given.get("reduce_dtype"), given.get("output_dtype"))
         param, reduce, output = (ITEMSIZES.get(str(name), 0) for name in names)
         return param, reduce or param, output
+    if upcast(run):
+        return 2, 2, 2 if run.parallel is not None and run.parallel.engine == "fsdp2" else 0
     return (2, FULL, 0) if run.precision == "fsdp-mixed-bf16" else (0, 0, 0)

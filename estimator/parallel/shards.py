@@ -10,10 +10,12 @@ from math import prod
 from typing import NamedTuple
 
 from estimator.architecture import Inventory, Weight
+from estimator.catalogue.formats import weight_format
 from estimator.parallel.layout import Layout
 from estimator.step.model import itemsize_of
 from estimator.step.program import rounded
 from estimator.step.regime import Regime
+from estimator.step.tape import HALF
 from estimator.trainables import Group, tensors_of
 
 Shape = tuple[int, ...]
@@ -50,14 +52,38 @@ def params(weights: Iterable[Weight], regime: Regime, layout: Layout, trains: bo
     """The parameters of a module, the adapters that it carries among them."""
     kept = tuple(weight for weight in weights if weight.role != "buffer")
     stored = stored_regime(regime, layout)
-    found = [
-        Param(weight.shape, itemsize_of(weight, stored), layout.gather or itemsize_of(weight, regime), trains)
-        for weight in kept
-    ]
+    found = []
+    for weight in kept:
+        if (packed := packed_bytes(weight, regime)) is not None:
+            found.append(Param((packed // HALF,), HALF, HALF, False))
+        else:
+            gathered = layout.gather or itemsize_of(weight, regime)
+            found.append(Param(weight.shape, itemsize_of(weight, stored), gathered, trains))
     if layer and regime.adapter is not None:
         for tensor in tensors_of(kept, stored):
             found.append(Param(tensor.shape, tensor.itemsize, layout.gather or tensor.itemsize, True))
     return found
+
+
+def scale_bytes(weight: Weight, regime: Regime) -> int:
+    """Bytes of a quantised weight beside its packed part."""
+    packed = packed_bytes(weight, regime)
+    if packed is None:
+        return 0
+    return blocks(weight_format(str(regime.quantised)).blocks(weight.shape, weight.part == "head")) - rounded(packed)
+
+
+def packed_bytes(weight: Weight, regime: Regime) -> int | None:
+    """Bytes of the packed part of a quantised weight: that is cut and gathered, stored as a half type.
+
+    Scales and tables stay whole on every rank (bitsandbytes' ``bnb_4bit_quant_storage``, GPTQ weights viewed as half).
+    """
+    if regime.quantised is None or regime.adapter is None:
+        return None
+    found = weight_format(regime.quantised)
+    if found.scheme == "plain" or not found.covers(weight):
+        return None
+    return max(found.blocks(weight.shape, weight.part == "head"))
 
 
 def cut_inventory(parts: Inventory, cut: Callable[[Shape], Shape]) -> Inventory:

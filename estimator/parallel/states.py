@@ -9,7 +9,15 @@ from estimator.optimizer_states import Choice
 from estimator.optimizers import OptimizerMemory, memory_of
 from estimator.parallel.flat import aligned, first_pieces, root_members, unit_members
 from estimator.parallel.layout import Layout
-from estimator.parallel.shards import Param, Shape, cut_groups, cut_inventory, piece, stored_regime
+from estimator.parallel.shards import (
+    Param,
+    Shape,
+    cut_groups,
+    cut_inventory,
+    piece,
+    scale_bytes,
+    stored_regime,
+)
 from estimator.parallel.zero import partition_of
 from estimator.step.program import rounded
 from estimator.step.regime import Regime
@@ -81,20 +89,22 @@ def _flat(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) 
     """FSDP1: a piece of every unit's flat parameter, and of each parameter what lies in it."""
     layers, root = unit_members(parts, stored, layout), tuple(root_members(parts, stored, layout))
     leaves = list(_leaf_groups(parts, stored, layout))
-    held = weights(arch, _flat_inventory(parts, layers, root, layout), stored, _counted(leaves))
+    held = weights(arch, _flat_inventory(parts, layers, root, stored, layout), stored, _counted(leaves))
     groups = [group for unit in (root, *layers) if (group := _pieces(unit, layout))[1]]
     return held, [*leaves, *groups]
 
 
 def _flat_inventory(
-    parts: Inventory, layers: Sequence[tuple[Param, ...]], root: tuple[Param, ...], layout: Layout
+    parts: Inventory, layers: Sequence[tuple[Param, ...]], root: tuple[Param, ...], stored: Regime, layout: Layout
 ) -> Inventory:
-    """Each unit as one tensor; buffers stay beside it."""
+    """Each unit as one tensor; buffers, and the scales of packed weights, stay whole beside it."""
 
     def flat(members: Sequence[Param], weights: Iterable[Weight]) -> tuple[Weight, ...]:
         end = aligned(members, layout)[-1] if members else 0
-        kept = tuple(weight for weight in weights if weight.role == "buffer")
-        return (Weight("flat", (-(-end // layout.shards),), "other"), *kept)
+        kept = [weight for weight in weights if weight.role == "buffer"]
+        scales = sum(scale_bytes(weight, stored) for weight in weights) // HALF
+        whole = [Weight("scales", (scales,), "other")] if scales else []
+        return (Weight("flat", (-(-end // layout.shards),), "other"), *kept, *whole)
 
     kind_of = dict(zip(parts.layers, layers, strict=True))
     kinds = tuple(

@@ -49,8 +49,19 @@ def logits_of(model: Model, hidden: Tensor) -> Tensor:
 
 def standard(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     """Transformers' loss: logits to fp32, log-softmax, negative log-likelihood. Returns loss and logits."""
-    logits = logits_of(model, hidden)
+    logits = rebound(model, logits_of(model, hidden))
     return _causal(model, logits, labels), logits
+
+
+def rebound(model: Model, logits: Tensor) -> Tensor:
+    """Before transformers 4.46 the fp32 logits take the half ones' place."""
+    return ops.cast(logits, FULL) if "rebound-logits" in model.regime.quirks else logits
+
+
+def shifted(model: Model, logits: Tensor) -> Tensor:
+    """``logits[..., :-1, :].contiguous()`` before transformers 4.50: a copy, but of a single sequence."""
+    part = ops.part_rows(logits, "Tm")
+    return part if model.regime.single else ops.copy(part)
 
 
 def _causal(model: Model, logits: Tensor, labels: Tensor) -> Tensor:
@@ -62,6 +73,8 @@ def _causal(model: Model, logits: Tensor, labels: Tensor) -> Tensor:
         del padded
         return split_cross_entropy(ops.cast(logits, FULL), targets)
     logits = ops.cast(logits, FULL)
+    if "shifted-logits" in model.regime.quirks:
+        return cross_entropy(shifted(model, logits), labels.tape.new("Tm", 1, LONG))
     padded = labels.tape.new("T1", 1, LONG)
     return cross_entropy(logits, _shifted(model, padded))
 
@@ -148,10 +161,12 @@ def fused(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor 
 def fused_logits(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     """Liger's cross-entropy on whole logits, in fp32 as transformers gives them; the gradient is written over them."""
     tape = model.tape
-    logits = logits_of(model, hidden)
+    logits = rebound(model, logits_of(model, hidden))
     padded = labels.tape.new("T1", 1, LONG)
     targets = _shifted(model, padded)
     scores = logits if "half-logits" in model.regime.quirks else ops.cast(logits, FULL)
+    if "shifted-logits" in model.regime.quirks:
+        scores = shifted(model, scores)
     rows, width, size = ops.shape_of(scores)
     losses = tape.new(rows, 1, size)
     checked = [tape.new(rows, 1, BOOL), tape.new(rows, 1, LONG)]
