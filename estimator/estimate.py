@@ -26,7 +26,7 @@ from estimator.serving.report import serving_estimate
 from estimator.serving_memory import serving_of
 from estimator.setting import Peak, Setting, base_of, peak_of, setting_of
 from estimator.stack import with_stack
-from estimator.stages.generation import cast_bytes, online_of
+from estimator.stages.generation import cast_bytes, online_of, score_bytes
 from estimator.stages.reading import as_stage, with_lengths
 from estimator.step.families import spread_of
 from estimator.step.program import Counts, Moment, composition
@@ -292,6 +292,8 @@ def _at_work(setting: Setting, peak: Peak) -> list[Block]:
         return beside
     casts = cast_bytes(setting.arch, setting.regime)
     copies = [reasons.block("weight_casts", casts, *reasons.TEXTS["weight_casts"])] if casts else []
+    scores = score_bytes(setting.arch, online, peak.generated[0].at) if phase == "decode" else 0
+    copies += [reasons.block("logits_loss", scores, *reasons.TEXTS["scores"])] if scores else []
     return _traced(*peak.generated, phase) + copies
 
 

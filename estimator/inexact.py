@@ -19,6 +19,22 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
     """What of a run is not described operation by operation."""
     if run.task != "train":
         return
+    if run.stage == "ppo":
+        yield Inexact(
+            "stage",
+            "ppo",
+            "trl 1.16 has no PPO trainer: counted as trl.experimental.ppo of 2025 runs (policy, reference, reward and "
+            "value model of one size), read in its source and not traced",
+            "trl 1.16 已无 PPO 训练器：按 2025 年 trl.experimental.ppo 的源码计算（策略、参考、奖励、价值模型同规模），"
+            "未经跟踪验证",
+        )
+    if run.rl is not None and run.rl.engine not in (None, "hf") and run.stage == "grpo":
+        yield Inexact(
+            "rl.engine",
+            run.rl.engine,
+            "vLLM beside the training: its share as it is told, not traced",
+            "与训练同卡的 vLLM：按其声明的显存占比计算，未经跟踪验证",
+        )
     if run.compile:
         yield Inexact(
             "compile",

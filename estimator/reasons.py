@@ -262,6 +262,10 @@ TEXTS = {
         "passing tensors of loading: the 16-bit form of a linear being packed, or fp32 weights before the cast",
         "加载时的过渡张量：正在量化的线性层的 16 位副本，或转换前的 fp32 权重",
     ),
+    "scores": (
+        "fp32 scores of every generated token, gathered and stacked",
+        "每个生成 token 的 fp32 分数，收集后再堆叠",
+    ),
     "workspace": ("cuBLAS workspaces", "cuBLAS 工作区"),
     "weight_casts": ("half-precision copies of weights in use", "使用中的权重的半精度副本"),
     "recompute": ("one layer computed again for its backward", "为反向重新计算的一层"),

@@ -9,7 +9,7 @@ from estimator.stack import before_5, linear_experts, old_loss
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
-from estimator.vision.held import MASKED, tower_mode
+from estimator.vision.held import MASKED, near, tower_mode
 
 ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2}
 SHARDED = {"fsdp-mixed-bf16": 2, "deepspeed-bf16": 2, "deepspeed-fp16": 2}
@@ -219,7 +219,8 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
 
     LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
     """
-    found: tuple[str, ...] = ("near",) if linear_experts(run, arch) or any(inexact_modes(run)) else ()
+    unsure = linear_experts(run, arch) or any(inexact_modes(run)) or near(run, arch)
+    found: tuple[str, ...] = ("near",) if unsure else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
     found += old_loss(run, arch.model_type)
     if run.framework == "llama-factory" and not adapted(run):

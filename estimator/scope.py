@@ -12,7 +12,7 @@ from estimator.stack import check_stack
 from estimator.targets_check import unmatched
 from estimator.vision.held import check_images
 
-STAGES = ("pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "grpo")
+STAGES = ("pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "grpo", "ppo", "embed")
 
 
 def check_scope(run: Run, model: ModelMatch) -> None:

@@ -20,7 +20,7 @@ from estimator.parallel.tensor import local_architecture, local_inventory
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
 from estimator.stack import with_linear_experts
-from estimator.stages.generation import Online, cast_bytes, generation_dimensions, generation_regime
+from estimator.stages.generation import Online, cast_bytes, generation_dimensions, generation_regime, score_bytes
 from estimator.stages.rows import rows_per_item, scored_tokens
 from estimator.stages.standing import Standing, standing_models
 from estimator.step.inference import trace_inference
@@ -253,7 +253,10 @@ def _with_generation(
     if generated is not None:
         alone = generated[1]
         beside = base.total - alone.base.total + cast_bytes(setting.arch, setting.regime)
-        return phases | {name: alone.phases[name] + beside for name in ("prefill", "decode") if name in alone.phases}
+        found = {name: alone.phases[name] + beside for name in ("prefill", "decode") if name in alone.phases}
+        if "decode" in found:
+            found["decode"] += score_bytes(setting.arch, online, generated[0].at)
+        return phases | found
     if online.sleeps:
         return phases | {"decode": base.total + online.bytes}
     return {name: size + (online.bytes if name != "load" else 0) for name, size in phases.items()}

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from estimator.architecture import Architecture, Vision
+from estimator.vision.parts import tower_parts
+from estimator.vision.tower import FORMS
 
 DEFAULTS = {
     "hidden_size": 768,
@@ -20,15 +22,17 @@ DEFAULTS = {
 """Class defaults of CLIPVisionConfig; SiglipVisionConfig differs in its patch of 16."""
 
 
+QWEN = {"hidden_size": 1280, "num_hidden_layers": 32, "num_attention_heads": 16, "patch_size": 14}
+"""Class defaults of Qwen2VLVisionConfig and Qwen2_5_VLVisionConfig, whose images have their own sizes."""
+
+
 def with_tower(arch: Architecture, config: dict[str, Any]) -> Architecture:
     """``arch`` with the image tower that the config describes, unchanged where it describes none."""
     stated = config.get("vision_config")
     if not isinstance(stated, dict):
         return arch
-    tower = str(stated.get("model_type", ""))
-    sizes = {key: _size(stated, key, default) for key, default in DEFAULTS.items()}
-    known = tower in ("clip_vision_model", "siglip_vision_model")
-    tokens = (sizes["image_size"] // max(sizes["patch_size"], 1)) ** 2
+    tower, family = str(stated.get("model_type", "")), str(config.get("model_type", ""))
+    sizes = _qwen_sizes(stated) if "depth" in stated else {k: _size(stated, k, v) for k, v in DEFAULTS.items()}
     vision = Vision(
         model_type=tower,
         hidden=sizes["hidden_size"],
@@ -37,36 +41,35 @@ def with_tower(arch: Architecture, config: dict[str, Any]) -> Architecture:
         intermediate=sizes["intermediate_size"],
         patch=sizes["patch_size"],
         image_size=sizes["image_size"],
-        params=tower_parameters(tower, sizes),
-        projector_params=projector_parameters(sizes["hidden_size"], arch.hidden),
-        tokens_per_image=tokens,
-        family=str(config.get("model_type", "")),
+        params=0,
+        projector_params=0,
+        tokens_per_image=(sizes["image_size"] // max(sizes["patch_size"], 1)) ** 2 or None,
+        family=family,
     )
+    seeing = replace(arch, vision=vision)
+    parts, projector = tower_parts(seeing)
+    counted = replace(vision, params=parts.numel, projector_params=sum(weight.numel for weight in projector))
+    known = family in FORMS or tower in ("clip_vision_model", "siglip_vision_model")
     note = None if known else f"image tower {tower or 'of unnamed type'} counted like a plain vision transformer"
     if arch.approximate or note is None:
-        return replace(arch, vision=vision)
+        return replace(arch, vision=counted)
     note_zh = f"图像塔 {tower or '（未注明类型）'} 按普通视觉 Transformer 计数"
-    return replace(arch, vision=vision, approximate=note, approximate_zh=note_zh)
+    return replace(arch, vision=counted, approximate=note, approximate_zh=note_zh)
+
+
+def _qwen_sizes(stated: dict[str, Any]) -> dict[str, int]:
+    """Sizes in Qwen's spelling: depth, num_heads, and in Qwen 2 an embed_dim beside the language model's width."""
+    width = _size(stated, "embed_dim" if "embed_dim" in stated else "hidden_size", QWEN["hidden_size"])
+    return {
+        "hidden_size": width,
+        "num_hidden_layers": _size(stated, "depth", QWEN["num_hidden_layers"]),
+        "num_attention_heads": _size(stated, "num_heads", QWEN["num_attention_heads"]),
+        "intermediate_size": _size(stated, "intermediate_size", width * _size(stated, "mlp_ratio", 4)),
+        "patch_size": _size(stated, "patch_size", QWEN["patch_size"]),
+        "image_size": 0,
+    }
 
 
 def _size(stated: dict[str, Any], key: str, default: int) -> int:
     value = stated.get(key, default)
     return value if isinstance(value, int) and 0 < value <= 10**6 else default
-
-
-def tower_parameters(tower: str, sizes: dict[str, int]) -> int:
-    """Parameters of a vision transformer: patch embedding, positions, layers with biases, norms."""
-    hidden, width = sizes["hidden_size"], sizes["intermediate_size"]
-    patches = (sizes["image_size"] // max(sizes["patch_size"], 1)) ** 2
-    layer = 4 * (hidden * hidden + hidden) + 2 * hidden * width + width + hidden + 4 * hidden
-    pixels = 3 * sizes["patch_size"] ** 2 * hidden
-    layers = sizes["num_hidden_layers"] * layer
-    if tower == "clip_vision_model":
-        # A class token, its position, no patch bias, norms before and after the layers.
-        return pixels + hidden + (patches + 1) * hidden + layers + 4 * hidden
-    return pixels + hidden + patches * hidden + layers + 2 * hidden
-
-
-def projector_parameters(width: int, hidden: int) -> int:
-    """LLaVA's projector: two linears with biases (transformers 5.24.0 models/llava)."""
-    return width * hidden + hidden + hidden * hidden + hidden

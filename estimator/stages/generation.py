@@ -6,7 +6,7 @@ from typing import NamedTuple
 from estimator.architecture import Architecture
 from estimator.inventory import inventory
 from estimator.schema import Run
-from estimator.stages.rows import rows_per_item
+from estimator.stages.rows import ONLINE, rows_per_item
 from estimator.step.program import Dimensions
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF
@@ -18,7 +18,7 @@ class Online(NamedTuple):
     """How completions are made: ``batches`` micro-batches at once, by which engine.
 
     ``bytes``: what an engine of its own holds; ``sleeps``: only while it generates (trl's sleep level 2 drops weights
-    and cache).
+    and cache). ``scores``: the fp32 scores of every generated token are gathered, and then stacked (trl's PPO).
     """
 
     batches: int = 1
@@ -27,15 +27,16 @@ class Online(NamedTuple):
     sleeps: bool = False
     why: str = ""
     why_zh: str = ""
+    scores: bool = False
 
 
 def online_of(run: Run, arch: Architecture, card_bytes: int | None) -> Online | None:
     """The generation of an online stage; None where nothing is generated. ``card_bytes``: the card's total."""
-    if run.task != "train" or run.stage != "grpo" or run.rl is None:
+    if run.task != "train" or run.stage not in ONLINE or run.rl is None:
         return None
     engine = run.rl.engine or "hf"
     if engine == "hf":
-        return Online(_batches(run))
+        return Online(_batches(run), scores=run.stage == "ppo")
     share = run.rl.colocated_share
     if not share:
         return None
@@ -83,6 +84,11 @@ def generation_dimensions(at: Dimensions, batches: int) -> Dimensions:
     """All rows at once: their prompts, and the completions in the cache."""
     completion = min(at.scored or at.length - 1, at.length - 1)
     return Dimensions(at.batch * batches, max(at.length - completion, 1), max(completion - 1, 0), at.window)
+
+
+def score_bytes(arch: Architecture, online: Online, at: Dimensions) -> int:
+    """Scores of every generated token over the vocabulary, once as a list and once stacked."""
+    return 2 * FULL * arch.vocab * at.batch * (at.cached + 1) if online.scores else 0
 
 
 def cast_bytes(arch: Architecture, regime: Regime) -> int:

@@ -5,7 +5,7 @@ from estimator.schema import Run
 PAIRS = ("dpo", "reward", "orpo", "simpo")
 """Stages whose item is a pair: the chosen and the rejected row go through the model together (trl 1.16)."""
 ONLINE = ("grpo", "ppo")
-OWN_STEP = (*PAIRS, "kto", "grpo")
+OWN_STEP = (*PAIRS, "kto", *ONLINE)
 """Stages whose step is described by its own forwards and loss; the others run the model's own loss once."""
 
 

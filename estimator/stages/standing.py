@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from estimator.architecture import Architecture, Inventory
+from estimator.inventory import inventory
+from estimator.stages.value import value_regime
 from estimator.step.regime import Regime
 from estimator.vision.held import tower_bytes
 from estimator.weights import weights
@@ -21,6 +23,8 @@ class Standing(NamedTuple):
 def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards: int = 1) -> tuple[Standing, ...]:
     """What the step of ``regime`` keeps loaded beside the policy; of ``shards`` cards, one card's part."""
     found = _tower(arch, regime, shards)
+    if regime.stage == "ppo":
+        found += _scorers(arch, regime, shards)
     if regime.reference != "model":
         return found
     frozen = replace(regime, adapter=None, trainable="none")
@@ -35,6 +39,25 @@ def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards
             f"冻结的参考模型，{count} 个参数，用于计算参考对数概率",
         ),
     )
+
+
+def _scorers(arch: Architecture, regime: Regime, shards: int) -> tuple[Standing, ...]:
+    """PPO's reward model, and its value model with the optimizer's two moments: both as large as the policy."""
+    scored = replace(arch, head_kind="score")
+    held = weights(scored, inventory(scored), value_regime(regime))
+    count = f"{held.parameters:,}"
+    size = -(-held.bytes // shards)
+    moments = -(-2 * held.parameters * regime.itemsize // shards)
+    return (
+        Standing(
+            "reward_model", size, f"a frozen reward model of the policy's size, {count} parameters",
+            f"与策略同规模的冻结奖励模型，{count} 个参数",
+        ),
+        Standing(
+            "value_model", size + moments, f"a trained value model of the policy's size, {count} parameters, with "
+            "AdamW's two moments", f"与策略同规模的价值模型，{count} 个参数，参与训练，含 AdamW 的两个动量",
+        ),
+    )  # fmt: skip
 
 
 def _tower(arch: Architecture, regime: Regime, shards: int) -> tuple[Standing, ...]:

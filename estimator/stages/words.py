@@ -5,6 +5,7 @@ from estimator.schema import Run
 from estimator.setting import Setting
 from estimator.stages.rows import OWN_STEP, PAIRS
 from estimator.step.tape import HALF
+from estimator.vision.held import near
 
 Text = tuple[str, object, str, str]
 GIB = 1 << 30
@@ -22,18 +23,26 @@ def stage_notes(run: Run, setting: Setting) -> list[Text]:
 
 def _images(run: Run, setting: Setting) -> list[Text]:
     """What the images of a row become."""
-    if run.vision is None or not setting.at.image:
+    if run.vision is None:
         return []
+    if not setting.at.image:
+        text = (
+            "the image tower's work is not described for this model: its weights are counted, its activations are not"
+        )
+        return [("vision", run.vision.images, text, "该模型视觉塔的计算过程尚未描述：仅计入其权重，未计激活")]
     tiles, patches, _, features = setting.at.image
     size = f"{run.vision.width} x {run.vision.height}"
+    unsure, unsure_zh = ("", "")
+    if near(run, setting.arch):
+        unsure, unsure_zh = " (read in transformers' source, not traced)", "（依据 transformers 源码，未经跟踪验证）"
     return [
         (
             "vision",
             run.vision.images,
             f"{run.vision.images} image(s) of {size} pixels: {features:,} tokens of the row, "
-            f"{tiles * patches:,} patches in the tower",
+            f"{tiles * patches:,} patches in the tower{unsure}",
             f"{run.vision.images} 张 {size} 像素的图像：占该行 {features:,} 个 token，"
-            f"视觉塔处理 {tiles * patches:,} 个图块",
+            f"视觉塔处理 {tiles * patches:,} 个图块{unsure_zh}",
         )
     ]
 

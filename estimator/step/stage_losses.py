@@ -1,7 +1,10 @@
 """The step of each stage: its batch, its forwards and its loss, as trl 1.16.0 runs them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from estimator.inventory import inventory
+from estimator.stages.value import value_regime
 from estimator.step import ops
 from estimator.step.fused_head import POLICY, log_probs
 from estimator.step.log_probs import gathered, selective
@@ -187,11 +190,41 @@ def _odds(stage: Stage, logits: Tensor) -> tuple[Tensor, Tensor]:
     return nll, selective(ops.part_rows(logits, "Tm"))
 
 
+def ppo(stage: Stage) -> None:
+    """Reference and reward score the rollout, then value model and policy are trained with whole logits.
+
+    trl.experimental.ppo (2025): the policy's output is held until the next micro-step; the value model runs first.
+    """
+    ids, *rest = stage.inputs(3)
+    scored = replace(stage.arch, head_kind="score")
+    parts = inventory(scored)
+    if stage.regime.reference != "none":
+        again = stage.scoring(
+            "reference", stage.reference(), ids, taken, lambda logits: from_logits(stage, logits, "C")
+        )
+        rest.append(again)
+    value = stage.beside("value", scored, parts, value_regime(stage.regime), ids, last_score)
+    held: list[Tensor] = []
+    policy = stage.policy(ids, taken, lambda logits: _held_logits(stage, logits, held))
+    stage._mark("pair")
+    loss = [ops.add(_pairwise(by_row(policy)), _pairwise(value))]
+    del policy, value, rest, ids
+    stage.backward(loss)
+    held.clear()
+
+
+def _held_logits(stage: Stage, logits: list[Tensor], held: list[Tensor]) -> Tensor:
+    whole = outputs(stage, logits)
+    held.append(whole.detach())
+    return selective(ops.part_rows(whole, "C"))
+
+
 STEPS: dict[str, Callable[[Stage], None]] = {
     "dpo": dpo,
     "kto": kto,
     "grpo": grpo,
     "reward": reward,
+    "ppo": ppo,
     "orpo": odds,
     "simpo": odds,
 }

@@ -38,6 +38,7 @@ class Stage:
         self.model = Model(self.tape, arch, inventory, regime, runtime)
         self.images = self.model.images = images_of(self.tape, self.model, self.top + 1)
         self.passes: list[str] = []
+        self.others: list[Model] = []
         prepare(self.tape, regime)
 
     @property
@@ -66,6 +67,19 @@ class Stage:
         self._mark("outputs")
         self.passes.append("forward")
         return after(result)
+
+    def beside(self, name: str, arch: Architecture, parts: Inventory, regime: Regime, ids: Tensor, head: Head) -> Any:
+        """The forward of another model that trains too; its backward is counted with the policy's, layer by layer."""
+        self._enter(name)
+        self.others.append(Model(self.tape, arch, parts, regime))
+        hidden = [backbone(self.tape, self.others[-1], self.order, ids, name)]
+        self._head(f"{name} head")
+        result = head(self.others[-1], hidden)
+        hidden.clear()
+        self.tape.end_autocast(f"{name} end")
+        self.passes.append(name)
+        self._mark(f"{name} result")
+        return result
 
     def scoring(self, name: str, regime: Regime, ids: Tensor, head: Head, after: After = list.pop) -> Any:
         """A forward without a graph, of the policy or of a reference."""

@@ -59,4 +59,11 @@ def merger(projector: Layer, stem: Layer, tower: Tower, x: Tensor) -> Tensor:
     return ops.fresh_gradient(ops.copy(out)) if tower.form == "qwen2_5" else out
 
 
+def deep_merger(projector: Layer, tower: Tower, x: Tensor, number: int) -> Tensor:
+    """Qwen 3-VL's merger of an inner layer: patches joined first, then the norm, and the same two linears."""
+    h = projector.layer_norm(x.view("M", tower.hidden * tower.merge**2), f"deep.{number}.norm")
+    h = ops.gelu(projector.linear(h, f"deep.{number}.fc1"))
+    return projector.linear(h, f"deep.{number}.fc2").view("F")
+
+
 PROJECT = {"mlp": mlp, "linear": linear, "pooled": pooled, "merger": merger}

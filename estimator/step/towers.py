@@ -14,7 +14,7 @@ from estimator.step.model import Layer, Model, wants_gradient
 from estimator.step.regime import Regime
 from estimator.step.tape import BOOL, FULL, LONG, Tape, Tensor
 from estimator.step.tower_layers import BLOCKS, Around, rotary_tables
-from estimator.step.tower_projectors import PROJECT
+from estimator.step.tower_projectors import PROJECT, deep_merger
 from estimator.vision.parts import tower_parts
 from estimator.vision.tower import Tower, tower_of
 
@@ -93,10 +93,13 @@ def merged(images: Images, text: Tensor, piece: str) -> Tensor:
     around = Around(*rotary_tables(tape, tower)) if tower.form.startswith("qwen") else Around(None, None)
     images.kept.append(hidden[0])
     chosen: list[Tensor] = []
+    shallow: list[Tensor] = []
     for place, index in enumerate(images.traced):
         tape.segment = images.first + 1 + place
         tape.mark(piece)
         hidden[0] = _block(images, images.layer(), hidden[0], around)
+        if place == 0 and tower.deep:
+            shallow.append(hidden[0])
         if index == tower.layers - 1 - tower.idle:
             chosen.append(hidden[0])
             images.kept[:] = [images.kept[0], hidden[0]]
@@ -104,8 +107,10 @@ def merged(images: Images, text: Tensor, piece: str) -> Tensor:
     images.kept.pop(0)
     tape.segment = images.last
     tape.mark(piece)
+    inner = [deep_merger(images.projector, tower, shallow[0], number) for number in range(tower.deep)]
+    shallow.clear()
     result = PROJECT[tower.projector](images.projector, images.stem, tower, chosen.pop())
-    return _scattered(images, text, result)
+    return _scattered(images, text, result, inner)
 
 
 def _stem(images: Images) -> Tensor:
@@ -183,10 +188,13 @@ def _block(images: Images, layer: Layer, x: Tensor, around: Around) -> Tensor:
     return out
 
 
-def _scattered(images: Images, text: Tensor, features: Tensor) -> Tensor:
-    """``text.masked_scatter(mask, features)``; the features, joined into one tensor, live until the model returns."""
+def _scattered(images: Images, text: Tensor, features: Tensor, inner: list[Tensor]) -> Tensor:
+    """``text.masked_scatter(mask, features)``; the features, joined into one tensor, live until the model returns.
+
+    Features of inner layers (Qwen 3-VL adds them behind the first layers of the language model) live as long.
+    """
     tape = images.tape
-    images.kept.append(features)
+    images.kept += [features, *inner]
     joined = tape.like(features)
     if features.needs:
         shape = ops.shape_of(features)
@@ -195,13 +203,8 @@ def _scattered(images: Images, text: Tensor, features: Tensor) -> Tensor:
     mask = tape.new("T", 1, BOOL)
     kept = [tape.save(mask)]
     out = tape.like(text)
-    if text.needs or joined.needs:
-        whole, part = ops.shape_of(text), ops.shape_of(joined)
-        text_needs, part_needs = text.needs, joined.needs
-
-        def backward(g: Tensor) -> list[Tensor | None]:
-            first = tape.new(*whole) if text_needs else None
-            return [first, tape.new(*part) if part_needs else None]
-
-        tape.attach(out, (text, joined), kept, backward)
+    inputs = [text, joined, *inner]
+    if any(x.needs for x in inputs):
+        shapes = [ops.shape_of(x) if x.needs else None for x in inputs]
+        tape.attach(out, inputs, kept, lambda g: [tape.new(*shape) if shape else None for shape in shapes])
     return out

@@ -13,7 +13,7 @@ from estimator.step.towers import tower_regime
 from estimator.trainables import Group, Trainable
 from estimator.vision.images import Seen, seen
 from estimator.vision.parts import tower_parts
-from estimator.vision.tower import tower_of
+from estimator.vision.tower import TRACED, tower_of
 
 CROSS = ("mllama",)
 """Families whose images do not become tokens of the row; their tower is held, its work is not described."""
@@ -26,6 +26,14 @@ def tower_mode(run: Run, arch: Architecture) -> str:
     if run.vision is None or arch.vision is None or arch.vision.family in CROSS or tower_of(arch) is None:
         return ""
     return run.vision.tower
+
+
+def near(run: Run, arch: Architecture) -> bool:
+    """Whether the tower's work (or its lack of description) leaves the estimate near the real step."""
+    if run.vision is None or arch.vision is None:
+        return False
+    tower = tower_of(arch)
+    return tower is None or tower.form not in TRACED or not tower_mode(run, arch)
 
 
 def image_of(run: Run, arch: Architecture) -> tuple[int, int, int, int] | tuple[()]:

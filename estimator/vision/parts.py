@@ -83,6 +83,9 @@ def _projector(tower: Tower) -> Weights:
     if tower.projector == "merger":
         merged = width * tower.merge**2
         found = norm("ln_q", width, tower.form != "qwen2_5") + linear("mlp.0", merged, merged)
-        deep = norm("deep.norm", merged) + linear("deep.fc1", merged, merged) + linear("deep.fc2", out, merged)
-        return found + linear("mlp.2", out, merged) + deep * tower.deep
+        found += linear("mlp.2", out, merged)
+        for name in (f"deep.{number}" for number in range(tower.deep)):
+            found += norm(f"{name}.norm", merged) + linear(f"{name}.fc1", merged, merged)
+            found += linear(f"{name}.fc2", out, merged)
+        return found
     return linear("linear_1", out, width) + linear("linear_2", out, out)
