@@ -145,7 +145,7 @@ def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, l
     if run.framework:
         run = run.model_copy(update={"framework": frameworks.canonical(run.framework)})
     complete, assumptions = filled(as_stage(counted(run)), facts_of(model, gpu, run))
-    complete, assumptions = with_lengths(complete, assumptions)
+    complete, assumptions = with_lengths(complete, assumptions, model.architecture)
     complete, assumptions = positions.within_limit(complete, assumptions, model.architecture)
     complete, around = with_surroundings(complete)
     complete, versions = with_stack(complete)

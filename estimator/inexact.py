@@ -28,6 +28,14 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
             "trl 1.16 已无 PPO 训练器：按 2025 年 trl.experimental.ppo 的源码计算（策略、参考、奖励、价值模型同规模），"
             "未经跟踪验证",
         )
+    if run.stage == "embed":
+        yield Inexact(
+            "stage",
+            "embed",
+            "anchors and positives counted as one forward of twice the rows; sentence-transformers runs one after the "
+            "other and keeps both, not traced",
+            "锚点与正例按一次两倍行数的前向计算；sentence-transformers 依次前向并同时保留两者，未经跟踪验证",
+        )
     if run.rl is not None and run.rl.engine not in (None, "hf") and run.stage == "grpo":
         yield Inexact(
             "rl.engine",

@@ -119,11 +119,11 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
 def _headed(run: Run, arch: Architecture) -> Architecture:
     """An encoder in pretraining, or with masked language modelling as its objective, has the vocabulary's head.
 
-    A reward model has one score in its place.
+    A reward model has one score in its place; an embedding model's is as good as none.
     """
     stated = (run.details or {}).get("objective")
     masked = stated == "mlm" or (stated is None and run.task == "train" and run.stage == "pretrain")
-    if run.task == "train" and run.stage == "reward" and arch.kind == "decoder":
+    if run.task == "train" and run.stage in ("reward", "embed") and arch.kind == "decoder":
         return replace(arch, head_kind="score")
     return replace(arch, head_kind="mlm") if arch.kind == "encoder" and masked else arch
 

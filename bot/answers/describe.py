@@ -79,9 +79,9 @@ class Describer:
             parts = [name_of(self.lang, "task", run["task"]), run.get("weight_format") or run.get("precision") or ""]
         else:
             rank = (run.get("adapter") or {}).get("rank") if method in ("lora", "dora", "qlora") else None
-            stage = str(run.get("stage") or "").upper()
+            stage = str(run.get("stage") or "")
             parts = [
-                stage if stage in ("DPO", "PPO", "GRPO", "KTO", "ORPO", "SIMPO") else "",
+                name_of(self.lang, "stage", stage) if stage not in ("", "sft") else "",
                 name_of(self.lang, "method", method or "") + (f" r{rank}" if rank else ""),
                 self._format(run),
                 run.get("precision") or "",

@@ -6,7 +6,7 @@ from bot.intake.sheet import Sheet
 
 WORD_FIELDS = (
     "optimizer", "weight_format", "precision", "gradient_checkpointing", "attention", "loss", "method", "stage",
-    "engine", "framework", "parallelism", "offload", "task", "kv_dtype",
+    "engine", "framework", "parallelism", "offload", "task", "kv_dtype", "sleep", "reference",
 )  # fmt: skip
 LOOK_BACK = 3
 

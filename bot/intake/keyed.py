@@ -22,6 +22,11 @@ LIMITS: dict[str, tuple[float, float]] = {
     "max_num_seqs": (1, 1_000_000),
     "max_num_batched_tokens": (1, 100_000_000),
     "moe_on_cpu": (0, 1_000),
+    "num_generations": (1, 1_000_000),
+    "max_completion_len": (1, 100_000_000),
+    "beta": (0, 1_000),
+    "colocated_share": (0.01, 1),
+    "images": (1, 10_000),
     "epochs": (0.001, 1_000_000),
     "samples": (1, 1e12),
     "memory_gb": (0.5, 10_000),
@@ -31,9 +36,12 @@ LIMITS: dict[str, tuple[float, float]] = {
 """What a real run can have; beyond, the number is a slip or a joke and is asked back."""
 
 WHOLE = frozenset({"micro_batch", "seq_len", "grad_accum", "gpu_count", "nodes", "rank", "concurrency", "new_tokens"})
+WHOLE |= {"num_generations", "max_completion_len", "images"}
 WHOLE |= {"n_gpu_layers", "ubatch", "max_num_seqs", "max_num_batched_tokens", "moe_on_cpu"}
 COUNTED = WHOLE | {"epochs", "samples"}
-BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens"})
+BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens", "num_generations", "images"})
+COUNTED_THINGS = frozenset({"num_generations", "images"})
+"""What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
 LINKS = frozenset({"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "为", "是", "设", "成", "到", "约", "开"})
 TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
 
@@ -141,7 +149,9 @@ def _read_before(sheet: Sheet, start: int) -> bool:
         field, end = "seq_len", position + 1
     else:
         key = sheet.phrase(position, "key")
-        if key is None or key.value not in BEFORE_KEY or _names_a_number(sheet, key.end):
+        if key is None or key.value not in BEFORE_KEY:
+            return False
+        if key.value not in COUNTED_THINGS and _names_a_number(sheet, key.end):
             return False
         field, end = key.value, key.end
     value = quantities.counted(sheet.tokens, start, binary=field == "seq_len" and not _is_factor(sheet, start)) or found

@@ -9,6 +9,7 @@ from bot.intake.models import named_models
 from bot.intake.names import full_card_name, model_meant, nearest_sized
 from bot.intake.quantities import billions
 from bot.intake.sheet import Sheet
+from bot.intake.stages import ONLINE, stage_fields
 from bot.intake.tokens import tokenize
 
 Fields = dict[str, Any]
@@ -81,9 +82,12 @@ def _shared_fields(sheet: Sheet) -> Fields:
         fields["adapter"] = {"rank": ranks[-1]}
     if tasks := _tasks(sheet):
         fields["task"] = tasks
+    told = stage_fields(sheet)
+    if "engine" in told.get("rl", {}):
+        fields.pop("engine", None)
     parallel = _parallel_fields(sheet)
     spread = {"parallel": parallel} if parallel else {}
-    return {**fields, **_serving_fields(sheet), **spread, **_offload_fields(sheet)}
+    return {**fields, **told, **_serving_fields(sheet), **spread, **_offload_fields(sheet)}
 
 
 def _serving_fields(sheet: Sheet) -> Fields:
@@ -96,6 +100,8 @@ def _serving_fields(sheet: Sheet) -> Fields:
 def _tasks(sheet: Sheet) -> str | None:
     """The task in so many words: serving beats inference beats training, as the last step is what is asked about."""
     tasks = sheet.values("task")
+    if any(stage in ONLINE for stage in sheet.values("stage")):  # they generate while they train
+        return "train"
     return next((name for name in ("serve", "infer", "train") if name in tasks), None)
 
 

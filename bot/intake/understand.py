@@ -21,6 +21,7 @@ from bot.intake.models import read_models, read_shy_models
 from bot.intake.options import read_refusals, read_unknown_names
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.sheet import Reading, Sheet
+from bot.intake.stages import read_image_sizes
 from bot.intake.typos import read_typos
 
 STAND_INS: dict[str, tuple[str, ...]] = {
@@ -66,6 +67,7 @@ def read_sheet(text: str) -> Sheet:
     read_refusals(sheet)
     read_keyed_numbers(sheet)
     read_amounts(sheet)
+    read_image_sizes(sheet)
     read_parallel_sizes(sheet)
     read_other_memory(sheet)
     read_tools(sheet)

@@ -5,7 +5,7 @@ from estimator.schema import Run
 PAIRS = ("dpo", "reward", "orpo", "simpo")
 """Stages whose item is a pair: the chosen and the rejected row go through the model together (trl 1.16)."""
 ONLINE = ("grpo", "ppo")
-OWN_STEP = (*PAIRS, "kto", *ONLINE)
+OWN_STEP = (*PAIRS, "kto", *ONLINE, "embed")
 """Stages whose step is described by its own forwards and loss; the others run the model's own loss once."""
 
 
@@ -17,7 +17,7 @@ def rows_per_item(run: Run) -> int:
     items = run.micro_batch or 1
     if isinstance(stated, int) and stated >= items and stated % items == 0:
         return stated // items
-    if run.stage in PAIRS:
+    if run.stage in (*PAIRS, "embed"):
         return 2
     if run.stage == "grpo" and run.rl is not None:
         return run.rl.num_generations or 1

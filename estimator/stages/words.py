@@ -49,6 +49,11 @@ def _images(run: Run, setting: Setting) -> list[Text]:
 
 def _rows(run: Run, setting: Setting) -> tuple[str, str]:
     rows, length = setting.at.batch, f"{setting.at.length:,}"
+    if run.stage == "embed":
+        return (
+            f"embed: a pair is two rows, anchor and positive: {rows} rows x {length} tokens",
+            f"embed：每对包含锚点与正例两行，共 {rows} 行 x {length} 个 token",
+        )
     if run.stage in PAIRS:
         return (
             f"{run.stage}: a pair is two rows, chosen and rejected: {rows} rows x {length} tokens in one forward",

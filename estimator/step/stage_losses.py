@@ -6,6 +6,7 @@ from dataclasses import replace
 from estimator.inventory import inventory
 from estimator.stages.value import value_regime
 from estimator.step import ops
+from estimator.step.families.encoder import pooled
 from estimator.step.fused_head import POLICY, log_probs
 from estimator.step.log_probs import gathered, selective
 from estimator.step.losses import cross_entropy, logits_of
@@ -25,7 +26,7 @@ def dpo(stage: Stage) -> None:
     policy = stage.policy(ids, lambda model, hidden: log_probs(model, hidden[0], POLICY))
     chosen = [by_row(policy[0])]
     reference = scored_by_reference(stage, ids)
-    stage._mark("pair")
+    stage.mark("pair")
     loss = [_pairwise(chosen.pop())]
     del reference, policy, rest, ids
     return stage.backward(loss)
@@ -67,7 +68,7 @@ def kto(stage: Stage) -> None:
         again = stage.scoring("reference apart", stage.reference(), other, lambda m, hidden: log_probs(m, hidden[0]))
         del again
     reference = scored_by_reference(stage, ids)
-    stage._mark("pair")
+    stage.mark("pair")
     loss = [_pairwise(by_row(policy[0]))]
     del reference, policy, rest, ids, other, kl
     return stage.backward(loss)
@@ -90,7 +91,7 @@ def grpo(stage: Stage) -> None:
     labels = stage.inputs(1)
     policy = stage.policy(ids, lambda model, hidden: log_probs(model, hidden[0], ["entropy"]))
     del labels
-    stage._mark("pair")
+    stage.mark("pair")
     loss = [clipped(policy[0])]
     del policy, known, batch, rest, ids
     return stage.backward(loss)
@@ -119,7 +120,7 @@ def whole(stage: Stage, rows: Rows) -> None:
     if stage.regime.reference != "none":
         reference.append(stage.scoring("reference", stage.reference(), ids, head, after))
     policy = stage.policy(ids, head, after)
-    stage._mark("pair")
+    stage.mark("pair")
     loss = [_pairwise(by_row(policy))]
     del policy, reference, rest, ids
     return stage.backward(loss)
@@ -149,7 +150,7 @@ def reward(stage: Stage) -> None:
     """A scalar for every position; that of each row's last token enters the pairwise loss."""
     ids, *rest = stage.inputs(2)
     scores = stage.policy(ids, last_score)
-    stage._mark("pair")
+    stage.mark("pair")
     loss = [_pairwise(scores)]
     del scores, rest, ids
     return stage.backward(loss)
@@ -175,7 +176,7 @@ def odds(stage: Stage) -> None:
     labels = stage.inputs(2)
     nll, logps = stage.policy(ids, taken, lambda logits: _odds(stage, outputs(stage, logits)))
     del labels
-    stage._mark("pair")
+    stage.mark("pair")
     loss = [ops.add(nll, _pairwise(by_row(logps)))]
     del nll, logps, given, rest, ids
     return stage.backward(loss)
@@ -206,7 +207,7 @@ def ppo(stage: Stage) -> None:
     value = stage.beside("value", scored, parts, value_regime(stage.regime), ids, last_score)
     held: list[Tensor] = []
     policy = stage.policy(ids, taken, lambda logits: _held_logits(stage, logits, held))
-    stage._mark("pair")
+    stage.mark("pair")
     loss = [ops.add(_pairwise(by_row(policy)), _pairwise(value))]
     del policy, value, rest, ids
     stage.backward(loss)
@@ -219,11 +220,21 @@ def _held_logits(stage: Stage, logits: list[Tensor], held: list[Tensor]) -> Tens
     return selective(ops.part_rows(whole, "C"))
 
 
+def embed(stage: Stage) -> None:
+    """Anchors and positives to one vector each, every positive scored against every anchor of the batch."""
+    ids, *rest = stage.inputs(2)
+    loss = [stage.policy(ids, lambda model, hidden: pooled(model, hidden[0])[0])]
+    stage.mark("pair")
+    del rest, ids
+    stage.backward(loss)
+
+
 STEPS: dict[str, Callable[[Stage], None]] = {
     "dpo": dpo,
     "kto": kto,
     "grpo": grpo,
     "reward": reward,
+    "embed": embed,
     "ppo": ppo,
     "orpo": odds,
     "simpo": odds,

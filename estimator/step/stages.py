@@ -64,7 +64,7 @@ class Stage:
             self.images.clear()
         self.model.runtime.after_forward(result[0] if isinstance(result[0], Tensor) else result[0][0])
         self.tape.end_autocast("release")
-        self._mark("outputs")
+        self.mark("outputs")
         self.passes.append("forward")
         return after(result)
 
@@ -78,7 +78,7 @@ class Stage:
         hidden.clear()
         self.tape.end_autocast(f"{name} end")
         self.passes.append(name)
-        self._mark(f"{name} result")
+        self.mark(f"{name} result")
         return result
 
     def scoring(self, name: str, regime: Regime, ids: Tensor, head: Head, after: After = list.pop) -> Any:
@@ -97,7 +97,7 @@ class Stage:
         hidden.clear()
         self.tape.end_autocast(f"{name} end")
         self.passes.append(name)
-        self._mark(f"{name} result")
+        self.mark(f"{name} result")
         found = after(result)
         self.tape.recording = outer
         return found
@@ -121,14 +121,15 @@ class Stage:
         self.tape.segment, self.tape.item = self.top, "logits_loss"
         self.tape.mark(piece)
 
-    def _mark(self, piece: str) -> None:
+    def mark(self, piece: str) -> None:
+        """Begin a piece above the layers."""
         self.tape.segment = self.top
         self.tape.mark(piece)
 
     def backward(self, loss: list[Tensor]) -> None:
         """The backward from the one loss in the list, which ends with it."""
         tape = self.tape
-        self._mark("backward")
+        self.mark("backward")
         tape.item = "other"
         scaler = [tape.new("1", 1, FULL) for _ in range(2)] if self.regime.scaler else []
         root = scale(loss[0]) if scaler else loss[0]

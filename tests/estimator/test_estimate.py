@@ -122,7 +122,7 @@ def test_bf16_on_a_card_without_it_is_flagged() -> None:
         ({"optimizer": "adamq"}, "optimizer"),
         ({"gradient_checkpointing": "sometimes"}, "gradient_checkpointing"),
         ({"method": "full", "weight_format": "nf4"}, "weight_format"),
-        ({"stage": "ppo"}, "stage"),
+        ({"vision": {"images": 1}}, "vision"),
         ({"parallel": {"engine": "megatron", "data": 8}}, "parallel"),
     ],
 )

@@ -143,3 +143,19 @@ def test_trl_switches_dropout_off_where_policies_are_compared() -> None:
     assert allocated(answer(stage="sft", method="lora", adapter=dropped)) > allocated(
         answer(stage="sft", method="lora")
     )
+
+
+def test_ppo_holds_four_models() -> None:
+    found = answer(stage="ppo", method="full", micro_batch=2)
+    assert item(found, "reward_model") > 0.9 * item(found, "weights")
+    assert item(found, "reference_model") == item(found, "weights")
+    assert item(found, "value_model") > 2.5 * item(found, "reward_model")
+    assert any(note.field == "stage" and "not traced" in note.why for note in found.notes)
+
+
+def test_embedding_pairs_are_two_rows_without_logits() -> None:
+    found = estimate(Run(model="bge-base-en-v1.5", stage="embed", micro_batch=16))
+    assert found.run is not None
+    assert found.run.seq_len == 512
+    sft = estimate(Run(model="bge-base-en-v1.5", stage="sft", framework="transformers", micro_batch=32, seq_len=512))
+    assert allocated(found) == pytest.approx(allocated(sft), rel=0.02)
