@@ -41,7 +41,12 @@ async def acknowledged(interaction: discord.Interaction[Any], private: bool) -> 
 
 async def send_privately(interaction: discord.Interaction[Any], sentence: str) -> None:
     """A sentence for the one who asked: the first answer, or a further one where there was one."""
-    if interaction.response.is_done():
-        await interaction.followup.send(sentence, ephemeral=True)
-    else:
-        await interaction.response.send_message(sentence, ephemeral=True)
+    if not interaction.response.is_done():
+        try:
+            await interaction.response.send_message(sentence, ephemeral=True)
+        except discord.HTTPException as error:
+            if error.code != ALREADY_ANSWERED:  # of a first answer that was cut on its way back, only Discord knows
+                raise
+        else:
+            return
+    await interaction.followup.send(sentence, ephemeral=True)

@@ -1,7 +1,9 @@
 """The slash commands as people use them."""
 
 from types import SimpleNamespace
+from typing import Any
 
+import aiohttp
 import discord
 import pytest
 
@@ -135,3 +137,24 @@ async def test_a_fault_of_ours_is_one_sentence_with_a_number(
     assert len(lab.env.errors) == 1
     number = told.partition("Incident ")[2][:8]
     assert number in caplog.text and "secret detail" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["forget", "help"])
+async def test_a_first_answer_whose_receipt_is_lost_is_not_given_twice(
+    lab: SimpleNamespace, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = discord.InteractionResponse.defer
+    lost: list[bool] = []
+
+    async def cut(self: discord.InteractionResponse[Any], **values: Any) -> Any:
+        done = await told(self, **values)
+        if not lost:
+            lost.append(True)
+            self._response_type = None
+            raise aiohttp.ServerDisconnectedError
+        return done
+
+    monkeypatch.setattr(discord.InteractionResponse, "defer", cut)
+    done = await lab.ann.slash(lab.channel, name)
+    assert lost and done.ephemeral and text(done.response) and not done.followups
+    assert "Incident" not in text(done.response)
