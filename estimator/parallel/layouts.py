@@ -39,7 +39,7 @@ def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
         context=parallel.context,
         tensor=parallel.tensor,
         sequence=parallel.sequence,
-        loss_parallel=bool(details.get("loss_parallel")),
+        loss_parallel=bool(details.get("loss_parallel", run.framework == "torchtitan")),
         whole_ends=details.get("tp_style") == "hf",
     )
 

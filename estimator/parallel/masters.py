@@ -22,6 +22,12 @@ def masters(shard: Stored, layout: Layout) -> tuple[Standing, ...]:
             f"本卡的一份梯度（{cards} 卡分担）",
         ),
         Standing(
+            "weights",
+            shard.persistent,
+            "small parameters that ZeRO-3 keeps whole (stage3_param_persistence_threshold)",
+            "ZeRO-3 完整保留的小参数（stage3_param_persistence_threshold）",
+        ),
+        Standing(
             "communication",
             shard.bucket,
             f"the reduction's bucket of {shard.bucket // 2:,} elements x 2 B (reduce_bucket_size)",

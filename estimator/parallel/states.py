@@ -12,12 +12,15 @@ from estimator.parallel.layout import Layout
 from estimator.parallel.shards import (
     Param,
     Shape,
+    blocks,
     cut_groups,
     cut_inventory,
+    params,
     piece,
     scale_bytes,
     stored_regime,
 )
+from estimator.parallel.units import layer_params
 from estimator.parallel.zero import partition_of
 from estimator.step.program import rounded
 from estimator.step.regime import Regime
@@ -33,7 +36,8 @@ SUB_GROUP = 1_000_000_000
 class Stored(NamedTuple):
     """What the first rank stores between steps. ``master``: bytes of fp32 copies of the parameters it optimises.
 
-    ``gradients``, ``bucket``: bytes of buffers that ZeRO-3 holds from the start on. ``ram``, ``nvme``: bytes that wait
+    ``gradients``, ``bucket``: bytes of buffers that ZeRO-3 holds from the start on; ``persistent``: small
+    parameters that it keeps whole beside their pieces. ``ram``, ``nvme``: bytes that wait
     on the host.
     """
 
@@ -43,6 +47,7 @@ class Stored(NamedTuple):
     master: int = 0
     gradients: int = 0
     bucket: int = 0
+    persistent: int = 0
     ram: int = 0
     nvme: int = 0
 
@@ -149,8 +154,17 @@ def zero_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer:
         step = max((HALF + FULL) * group, FULL * group + memory.temporaries)
         memory = memory._replace(temporaries=step)
         held, _ = _cut(arch, parts, regime, layout)
-        return Stored(held, (part,), memory, rounded(part.bytes), rounded(HALF * partition.size), HALF * layout.bucket)
+        gradients, bucket = rounded(HALF * partition.size), HALF * layout.bucket
+        small = _persistent(parts, regime, layout)
+        return Stored(held, (part,), memory, rounded(part.bytes), gradients, bucket, small)
     largest = max(partition.pieces, default=0) * FP64 if optimizer.clipping else 0
     step = max(copies, (FULL - HALF) * partition.size + memory.temporaries, largest)
     held = weights(arch, parts, regime)
     return Stored(held, (part,), memory._replace(temporaries=step), rounded(part.bytes))
+
+
+def _persistent(parts: Inventory, regime: Regime, layout: Layout) -> int:
+    """Bytes of the parameters up to ``stage3_param_persistence_threshold``, gathered once for all."""
+    outer = params((*parts.stem, *parts.top), regime, layout, regime.trainable == "all", layer=False)
+    everything = [*outer, *(param for layer in layer_params(parts, regime, layout) for param in layer)]
+    return blocks(param.numel * HALF for param in everything if param.numel <= layout.persistence)
