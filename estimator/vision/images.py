@@ -1,7 +1,7 @@
 """How many tokens an image becomes: by the processors of transformers 5.24 and of the published models.
 
-Sources: models/*/image_processing_*.py, and ``preprocessor_config.json`` of the published checkpoints where it
-overrides the class (Qwen2-VL and Qwen2.5-VL: min_pixels 3136, max_pixels 12845056; Qwen3-VL: 65536 and 16777216).
+Sources: models/*/image_processing_*.py. Where published checkpoints override the class's limits of area they are as
+recalled (Qwen2-VL and Qwen2.5-VL: min_pixels 3136, max_pixels 12845056; Qwen3-VL: 65536 and 16777216).
 """
 
 from math import ceil, floor, sqrt
