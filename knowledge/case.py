@@ -16,7 +16,7 @@ NAMES = (
     *PLAIN, "phase", "steps_done", "outside", "outside_pytorch", "unused_cache", "others", "need_by_shards",
     "trainable_share", "share_that_is_free", "load_bytes_per_parameter", "logits_16bit", "logits_fp32",
     "attention_scores", "zero", "parallel", "sharded", "offload", "gpu_memory_utilization", "stated_memory", "bits",
-    "visible_devices", "est_peak", "est_weights", "est_states", "est_activations", "est_logits",
+    "visible_devices", "card_total", "est_peak", "est_weights", "est_states", "est_activations", "est_logits",
     "est_peak_without_checkpointing", "usable", "vocabulary", "heads", "moe", "vision", "bf16_native",
     "flash_attention", "tensor_fp32",
 )  # fmt: skip
@@ -31,7 +31,7 @@ def facts_of(log: Log, run: dict[str, Any], found: Estimate | None, known: dict[
     sources = {name: f"diagnosis.message.{name}" for name in message}
     sources |= dict.fromkeys(_estimate_facts(found), "estimates[0].per_gpu.at_peak")
     values |= {"phase": log.phase, "steps_done": log.steps_done, "visible_devices": _visible(log.lowered)}
-    values.setdefault("total", values.get("smi_total"))
+    values.setdefault("total", values.get("smi_total") or values.get("card_total"))
     derived = _derived_facts(log, values)
     sources |= {name: f"diagnosis.derived.{name}" for name in derived if name.endswith("_pytorch")}
     sources |= {"outside": "diagnosis.derived.outside_pytorch", "unused_cache": "diagnosis.derived.unused_cache"}

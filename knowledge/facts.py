@@ -3,7 +3,7 @@
 A comparison is ``name sign term`` with the signs ``= != > >= < <= ~`` (``~``: within 3 %), a term being a number with
 or without a unit, a word, a name, or a number times a name: ``unused_cache >= tried``, ``outside > 1.5 GiB``,
 ``phase = load``, ``tried > 0.5 * total``. ``has name`` and ``no name`` ask whether a fact is known. An unknown fact
-fails any comparison.
+fails any comparison but ``!=``.
 """
 
 import operator
@@ -56,7 +56,7 @@ def holds(comparison: str, facts: Facts) -> bool:
         raise ValueError(f"not a comparison: {comparison}")
     left, right = facts.get(parts[1]), _term(parts[3], facts)
     if left is None or right is None:
-        return False
+        return parts[2] == "!="
     if isinstance(left, str) != isinstance(right, str):
         return parts[2] == "!="
     return bool(SIGNS[parts[2]](left, right))

@@ -133,6 +133,13 @@ def entries() -> dict[str, Entry]:
 
 
 @cache
+def useless_anyway() -> list[Guarded]:
+    """What does not help whatever the cause is."""
+    rows = tomllib.loads(files("knowledge").joinpath("useless.toml").read_text("utf-8"))["useless"]
+    return [Guarded.model_validate(row) for row in rows]
+
+
+@cache
 def causes() -> tuple[Entry, ...]:
     """The entries that a diagnosis chooses from."""
     return tuple(entry for entry in entries().values() if entry.kind == "cause")

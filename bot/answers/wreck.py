@@ -12,7 +12,7 @@ LIKELY = 0.45
 NEAR = 0.55
 """Further causes are told when they have this share of the first one's score."""
 MOST_OTHERS = 2
-MOST_USELESS = 2
+MOST_USELESS = 3
 MOST_PARTS = 4
 
 TOLD = ("total", "allocated", "reserved_unallocated", "cached", "free", "process_in_use", "tried", "mps_allocated",

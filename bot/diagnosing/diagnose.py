@@ -9,13 +9,12 @@ from bot.diagnosing.gaps import gap_between
 from bot.diagnosing.moves import FIELD_OF, OF_TRAINING, change_of
 from bot.diagnosing.runs import known_of, run_in
 from estimator.downgrades import applied
-from estimator.errors import EstimatorError
 from estimator.schema import Estimate, Run, Verdict
 from knowledge.case import facts_of
 from knowledge.diagnosis import Cause, Diagnosis, Fix, Found, fitting, ranked
 from knowledge.facts import Facts
 from knowledge.logs.reading import Log, read_log
-from knowledge.reading import FixText
+from knowledge.reading import FixText, useless_anyway
 from knowledge.telling import filled
 
 Estimator = Callable[[dict[str, Any]], Estimate]
@@ -43,7 +42,7 @@ class Wreck:
     def _peak(self, run: dict[str, Any]) -> Estimate | None:
         try:
             found = self._estimator(run)
-        except (EstimatorError, ValidationError):
+        except Exception:  # a run that cannot be estimated, for whatever reason, is diagnosed without
             return None
         return found if found.per_gpu else None
 
@@ -138,7 +137,8 @@ def _fix(text: FixText, wreck: Wreck, lang: str) -> Fix | None:
 def _useless(found: list[Found], wreck: Wreck, lang: str) -> list[str]:
     """What will not help, from the causes that are likely."""
     likely = [one for one in found[:2] if one.score >= found[0].score / SURE]
-    texts = [text for one in likely for text in fitting(one.entry.useless, wreck.log.lowered, wreck.facts)]
+    told = [*(one.entry.useless for one in likely), useless_anyway()]
+    texts = [text for one in told for text in fitting(one, wreck.log.lowered, wreck.facts)]
     return list(dict.fromkeys(filled(text.in_(lang), wreck.facts) for text in texts))
 
 

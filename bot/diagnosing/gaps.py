@@ -5,6 +5,7 @@ from knowledge.diagnosis import Explained, Gap
 from knowledge.facts import Facts
 
 NOTABLE = 64 * 2**20
+NOT_AT_THE_PEAK = ("load", "init", "save", "resume", "export", "evaluation", "data_loading")
 
 
 def gap_between(facts: Facts, found: Estimate | None) -> Gap | None:
@@ -14,7 +15,9 @@ def gap_between(facts: Facts, found: Estimate | None) -> Gap | None:
     unused cache and what lies outside PyTorch are read from the message, choices that were assumed otherwise are
     estimated, and what none of them explains is told as such (negative where the estimate is above).
     """
-    if found is None or found.per_gpu is None or "allocated" not in facts:
+    if found is None or found.per_gpu is None or "allocated" not in facts or facts.get("phase") in NOT_AT_THE_PEAK:
+        return None
+    if found.run and found.run.task == "serve":  # a server takes what there is
         return None
     tried, unused, outside = (facts.get(name) or 0 for name in ("tried", "unused_cache", "outside"))
     observed = facts.get("allocated") + tried + unused + outside

@@ -1,8 +1,9 @@
 """The run that a wreck is of, as far as its text says."""
 
+import re
 from typing import Any
 
-from bot.intake.runs import settled, with_facts
+from bot.intake.runs import OF_TRAINING, settled, with_facts
 from bot.intake.understand import understand
 from estimator.catalogue import find_gpu, find_model
 from estimator.catalogue.cards import cards
@@ -11,6 +12,7 @@ from knowledge.logs.reading import Log
 
 Fields = dict[str, Any]
 
+BARE_SIZE = re.compile(r"[\d.]+ ?GB")
 GIB = 2**30
 NEAR = 0.1
 """A card's real total is at most this much below its label."""
@@ -26,18 +28,32 @@ def run_in(log: Log) -> Fields:
     """
     total = log.message.size("total")
     readings = _readings(log)
-    run = max(readings, key=lambda one: (_is_card(one, total), bool(one.get("model")), _tokens(one)), default={})
+    run = max(readings, key=lambda one: _likeness(one, total), default={})
     run = dict(run)
     share = log.message.get("gpu_memory_utilization") or _share(log.lowered)
     if share:
         run["serving"] = {"gpu_memory_utilization": share}
-        run.setdefault("engine", "vllm")
+    if share and not run.get("stage"):
+        run = {name: value for name, value in run.items() if name not in OF_TRAINING}
+        run |= {"task": "serve", "engine": run.get("engine", "vllm")}
     if "task" not in run:
         task = _task(log)
         run |= {"task": task} if task else {}
     if total and not _is_card(run, total) and (size := _label(total)):
         run["gpu"] = f"{size}GB"
+    if run.get("stage"):
+        run["task"] = "train"
     return with_facts(settled(run, False)) if run else {}
+
+
+def _likeness(run: Fields, total: int | None) -> tuple[bool, bool, bool, int]:
+    """How well a reading fits: the card of the message, a model, a card by name, and the most tokens."""
+    return _is_card(run, total), bool(run.get("model")), _has_named_card(run), _tokens(run)
+
+
+def _has_named_card(run: Fields) -> bool:
+    """Whether the card is named; a bare size may be memory in use as well."""
+    return bool(run.get("gpu")) and BARE_SIZE.fullmatch(str(run["gpu"])) is None
 
 
 def _readings(log: Log) -> list[Fields]:
@@ -111,6 +127,7 @@ def _of_card(run: Fields) -> dict[str, Any]:
         found = find_gpu(str(run["gpu"]))
     except (EstimatorError, KeyError):
         return {}
-    if found.vendor != "NVIDIA":
-        return {}
-    return {"bf16_native": "yes" if found.bf16 else "no", "flash_attention": "yes" if found.flash_attn2 else "no"}
+    facts: dict[str, Any] = {"card_total": found.usable_low} if _has_named_card(run) else {}
+    if found.vendor == "NVIDIA":
+        facts |= {"bf16_native": "yes" if found.bf16 else "no", "flash_attention": "yes" if found.flash_attn2 else "no"}
+    return facts

@@ -190,4 +190,6 @@ def derived_from(message: Message) -> dict[str, int]:
     derived = {"unused_cache": unused, "reserved_unallocated": unused} if unused is not None else {}
     if total is not None and free is not None and allocated is not None:
         derived["outside_pytorch"] = total - free - allocated - (unused or 0)
+    elif message.format == "vllm_startup_free" and total is not None and free is not None:
+        derived["outside_pytorch"] = total - free  # the engine has not taken anything yet
     return derived

@@ -8,11 +8,16 @@ from knowledge.logs.phase import phase_of, steps_done
 from knowledge.logs.text import bounded, cleaned, excerpt
 
 SPACES = re.compile(r"\s+")
-TRACE_LINE = re.compile(r'^\s*(?:Traceback|File "|\^+$|~+\^|return |raise |self\.|\w+ = |[\w.]+\(.*\)$)|site-packages')
-ERROR_LINE = re.compile(
-    r"(?i)out of memory|exhausted|total capa|by pytorch|alloc|mib on device|error:|memory profiling|per cpu|\d+%\|"
-    r"|tried to|cache blocks|kv cache|free memory on device|gpu memory|huggingface\.co|https?://"
+TRACE_LINE = re.compile(
+    r'^\s*(?:Traceback|File "|\^+$|~+\^|return |raise |self\.|\w+ = |[\w.]+\(.*\)$|(?:-+> *)?\d+ {2,}\S)'
+    r"|site-packages|\d%\|"
 )
+PRINTED_NUMBERS = re.compile(
+    r"(?:\S*Error:? *)?(?:(?:CUDA|HIP|NPU|MPS backend|XPU) out of memory)?[^.\n]{0,20}(?:Tried to allocate|total capac|by PyTorch"
+    r"|reserved in total|MPS allocated|cache blocks|KV cache|[Ff]ree memory on|emory profiling|model weights|blocks:|buffer size)"
+    r".*|\b\d[\d.,]* ?[KMG]iB\b|https?://\S+|per CPU.*|.*\|.*offload_\w+ *=.*"
+)
+"""What programs print about memory: its numbers are no cards and no lengths."""
 
 
 SPOKEN = ("no_numbers", "kernel", "shm", "host", "torch_piece", "cublas")
@@ -36,9 +41,9 @@ class Log:
     steps_done: int | None
 
     def about_the_run(self) -> str:
-        """The lines that people and launchers wrote, without the program's errors and frames."""
-        kept = [line for line in self.lines.split("\n") if not TRACE_LINE.search(line) and not ERROR_LINE.search(line)]
-        return "\n".join(kept)
+        """The lines that people and launchers wrote, without the numbers and frames that programs printed."""
+        kept = [line for line in self.lines.split("\n") if not TRACE_LINE.search(line)]
+        return PRINTED_NUMBERS.sub(" ", "\n".join(kept))
 
 
 def read_log(text: str) -> Log:
