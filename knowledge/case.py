@@ -18,9 +18,10 @@ NAMES = (
     "attention_scores", "zero", "parallel", "sharded", "offload", "gpu_memory_utilization", "stated_memory", "bits",
     "visible_devices", "card_total", "est_peak", "est_weights", "est_states", "est_activations", "est_logits",
     "est_peak_without_checkpointing", "usable", "vocabulary", "heads", "moe", "vision", "bf16_native",
-    "flash_attention", "tensor_fp32",
+    "flash_attention", "tensor_fp32", "weights_16bit", "weights_4bit", "weights_saved", "states_bf16", "states_mixed",
 )  # fmt: skip
 """Facts by name, beside the numbers of a message."""
+PER_PARAMETER = {"weights_16bit": 2, "weights_4bit": 0.56, "weights_saved": 1.44, "states_bf16": 8, "states_mixed": 16}
 BITS = {"nf4": 4, "fp4": 4, "gpt": 4, "awq": 4, "q4_": 4, "int8": 8, "fp8": 8, "q8_": 8, "mxf": 4, "nvf": 4}
 
 
@@ -86,7 +87,16 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
         derived["share_that_is_free"] = int(100 * free / total) / 100
     if values.get("weights") and values.get("params_b"):
         derived["load_bytes_per_parameter"] = values["weights"] / (values["params_b"] * 10**9)
-    return derived | _tensors(values)
+    if values.get("gpu") or values.get("card_total"):
+        derived["gpu_count"] = values.get("gpu_count") or 1
+    return derived | _tensors(values) | _by_parameters(values.get("params_b"))
+
+
+def _by_parameters(billions: float | None) -> dict[str, int]:
+    """What a model of so many parameters takes by the usual rules: its weights, and full training with AdamW."""
+    if not billions:
+        return {}
+    return {name: round(billions * 10**9 * width) for name, width in PER_PARAMETER.items()}
 
 
 def _visible(lowered: str) -> int | None:

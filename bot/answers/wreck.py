@@ -17,7 +17,7 @@ MOST_PARTS = 4
 
 TOLD = ("total", "allocated", "reserved_unallocated", "cached", "free", "process_in_use", "tried", "mps_allocated",
         "mps_other", "mps_max_allowed", "wanted", "kv_needed", "kv_available", "weights", "kv", "compute",
-        "states_per_gpu", "no_offload", "host_used", "host_total", "smi_used")  # fmt: skip
+        "dedicated", "shared", "states_per_gpu", "no_offload", "host_used", "host_total", "smi_used")  # fmt: skip
 """Sizes of a message in the order in which they are told."""
 LARGEST = 2**50
 """No real figure is larger; WSL's counter overflows."""

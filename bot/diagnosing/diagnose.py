@@ -25,6 +25,9 @@ WITH_FIXES = 3
 """Causes whose fixes are worked out."""
 MATCH = 0.12
 """An estimate this near to what was in use is taken to be of the same run."""
+HALF_LOADED = 0.7
+CLOSE = 0.95
+"""A second cause this near to the first says what does not help, too."""
 SURE = 1.6
 """The first cause is told alone when its evidence is this many times that of the second."""
 
@@ -55,6 +58,9 @@ class Wreck:
         if found is None or found.per_gpu is None or found.run is None or not seen:
             return found
         needed = seen + (self.log.message.size("tried") or 0)
+        weights = sum(block.bytes for block in found.per_gpu.at_peak if block.item == "weights")
+        if needed < HALF_LOADED * weights and self.log.phase != "load":
+            return None  # a step that ran had all weights loaded: it is another run than the words say
         peak = found.per_gpu.allocated_peak
         other = min(found.alternatives, key=lambda one: abs(one.allocated_peak - needed), default=None)
         if other is None or abs(peak - needed) <= MATCH * needed or abs(other.allocated_peak - needed) > MATCH * needed:
@@ -136,7 +142,7 @@ def _fix(text: FixText, wreck: Wreck, lang: str) -> Fix | None:
 
 def _useless(found: list[Found], wreck: Wreck, lang: str) -> list[str]:
     """What will not help, from the causes that are likely."""
-    likely = [one for one in found[:2] if one.score >= found[0].score / SURE]
+    likely = [one for one in found[:2] if one.score >= CLOSE * found[0].score]
     told = [*(one.entry.useless for one in likely), useless_anyway()]
     texts = [text for one in told for text in fitting(one, wreck.log.lowered, wreck.facts)]
     return list(dict.fromkeys(filled(text.in_(lang), wreck.facts) for text in texts))

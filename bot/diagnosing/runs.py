@@ -14,6 +14,7 @@ Fields = dict[str, Any]
 
 BARE_SIZE = re.compile(r"[\d.]+ ?GB")
 GIB = 2**30
+EXACT = 0.02
 NEAR = 0.1
 """A card's real total is at most this much below its label."""
 SERVING = ("serve_start", "serving")
@@ -28,7 +29,7 @@ def run_in(log: Log) -> Fields:
     """
     total = log.message.size("total")
     readings = _readings(log)
-    run = max(readings, key=lambda one: _likeness(one, total), default={})
+    run = max(readings, key=lambda one: _likeness(one, log), default={})
     run = dict(run)
     share = log.message.get("gpu_memory_utilization") or _share(log.lowered)
     if share:
@@ -46,9 +47,23 @@ def run_in(log: Log) -> Fields:
     return with_facts(settled(run, False)) if run else {}
 
 
-def _likeness(run: Fields, total: int | None) -> tuple[bool, bool, bool, int]:
-    """How well a reading fits: the card of the message, a model, a card by name, and the most tokens."""
-    return _is_card(run, total), bool(run.get("model")), _has_named_card(run), _tokens(run)
+def _likeness(run: Fields, log: Log) -> tuple[bool, bool, bool, bool, int]:
+    """How well a reading fits: it explains the request, has the message's card, a model, a named card, many tokens."""
+    is_card = _is_card(run, log.message.size("total"))
+    return (
+        _explains(run, log.message.size("tried")),
+        is_card,
+        bool(run.get("model")),
+        _has_named_card(run),
+        _tokens(run),
+    )
+
+
+def _explains(run: Fields, tried: int | None) -> bool:
+    """Whether the request that failed is as large as one copy of the run's logits."""
+    vocabulary = _of_model(run).get("vocabulary") if tried and _tokens(run) > 1 else None
+    sizes = [_tokens(run) * vocabulary * width for width in (2, 4)] if vocabulary else []
+    return any(abs(size - (tried or 0)) <= EXACT * size for size in sizes)
 
 
 def _has_named_card(run: Fields) -> bool:
@@ -59,7 +74,9 @@ def _has_named_card(run: Fields) -> bool:
 def _readings(log: Log) -> list[Fields]:
     """Runs in the words around the error, by the reader of chat messages."""
     question = understand(log.about_the_run())
-    return question.spoken
+    named = {run.get("model") for run in question.spoken}
+    others = [one.value for one in question.readings if one.field == "model" and one.value not in named]
+    return question.spoken + [{**run, "model": model} for model in others for run in question.spoken[:1]]
 
 
 def _task(log: Log) -> str | None:

@@ -13,9 +13,10 @@ TRACE_LINE = re.compile(
     r"|site-packages|\d%\|"
 )
 PRINTED_NUMBERS = re.compile(
-    r"(?:\S*Error:? *)?(?:(?:CUDA|HIP|NPU|MPS backend|XPU) out of memory)?[^.\n]{0,20}(?:Tried to allocate|total capac|by PyTorch"
-    r"|reserved in total|MPS allocated|cache blocks|KV cache|[Ff]ree memory on|emory profiling|model weights|blocks:|buffer size)"
-    r".*|\b\d[\d.,]* ?[KMG]iB\b|https?://\S+|per CPU.*|.*\|.*offload_\w+ *=.*"
+    r"(?:\S*Error:? *)?(?:(?:CUDA|HIP|NPU|MPS backend|XPU) out of memory)?[^.\n]{0,20}"
+    r"(?:Tried to allocate|total capac|by PyTorch|reserved in total|MPS allocated|cache blocks|KV cache"
+    r"|[Ff]ree memory on|emory profiling|model weights|blocks:|buffer size).*"
+    r"|\b\d[\d.,]* ?[KMG]iB\b|https?://\S+|per CPU.*|.*\|.*offload_\w+ *=.*"
 )
 """What programs print about memory: its numbers are no cards and no lengths."""
 
