@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from estimator.schema import Run
+from estimator.stages.rows import reference_of
+
+SHARDING = ("fsdp1", "fsdp2", "deepspeed")
 
 
 class Inexact(NamedTuple):
@@ -27,6 +30,13 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
             "value model of one size), read in its source and not traced",
             "trl 1.16 已无 PPO 训练器：按 2025 年 trl.experimental.ppo 的源码计算（策略、参考、奖励、价值模型同规模），"
             "未经跟踪验证",
+        )
+    if reference_of(run) == "model" and run.parallel is not None and run.parallel.engine in SHARDING:
+        yield Inexact(
+            "preference.reference",
+            "model",
+            "of a reference model that is shared out each card's part is counted, the gathering of its layers is not",
+            "参考模型分片时只计入每张卡的份额，未计入其各层的聚合",
         )
     if run.stage == "embed":
         yield Inexact(

@@ -9,6 +9,7 @@ from estimator.regimes import adapted
 from estimator.schema import Lengths, Run
 from estimator.serving.engines import check_engine, is_served
 from estimator.stack import check_stack
+from estimator.stages.rows import ONLINE
 from estimator.targets_check import unmatched
 from estimator.vision.held import check_images
 
@@ -23,10 +24,25 @@ def check_scope(run: Run, model: ModelMatch) -> None:
     _contradictions(run)
     check_stack(run.stack)
     _lengths(run)
+    _kind(run, model.architecture.kind)
+    _completions(run)
     check_positions(run, model.architecture)
     check_images(run, model.architecture)
     if run.task == "train" and adapted(run):
         unmatched(run, model.architecture)
+
+
+GENERATE = ("dpo", "orpo", "kto", "simpo", "grpo", "ppo")
+"""Stages that score or make text token by token."""
+
+
+def _kind(run: Run, kind: str) -> None:
+    if run.task == "train" and run.stage in GENERATE and kind == "encoder":
+        raise EstimatorError(
+            f"stage {run.stage} needs a model that generates text, and this one is an encoder; name a decoder",
+            f"阶段 {run.stage} 需要能生成文本的模型，而该模型是编码器；请换用解码器模型",
+            "stage",
+        )
 
 
 def _stage(run: Run) -> None:
@@ -46,6 +62,21 @@ def _lengths(run: Run) -> None:
         raise EstimatorError(
             f"seq_len.mean {rows.mean:g} is above seq_len.max {rows.max:,}; the mean is at most the longest row",
             f"seq_len.mean {rows.mean:g} 大于 seq_len.max {rows.max:,}；平均长度不能超过最长的一行",
+            "seq_len",
+        )
+
+
+def _completions(run: Run) -> None:
+    """Completions are part of their row."""
+    rows, online = run.seq_len, run.rl
+    if run.task != "train" or run.stage not in ONLINE or online is None or not isinstance(rows, int):
+        return
+    if (online.max_completion_len or 0) >= rows:
+        raise EstimatorError(
+            f"rl.max_completion_len {online.max_completion_len:,} leaves no prompt in rows of {rows:,} tokens; "
+            "seq_len counts prompt and completion",
+            f"rl.max_completion_len {online.max_completion_len:,} 已占满 {rows:,} 个 token 的行；"
+            "seq_len 包含提示与回答",
             "seq_len",
         )
 

@@ -157,7 +157,12 @@ def reward(stage: Stage) -> None:
 
 
 def last_score(model: Model, hidden: list[Tensor]) -> Tensor:
-    """The score of the last token that is no padding (transformers 5.24, ``GenericForSequenceClassification``)."""
+    """The score of the last token that is no padding (transformers 5.24, ``GenericForSequenceClassification``).
+
+    An encoder's comes from its pooler.
+    """
+    if not model.top.has("score.weight"):
+        return pooled(model, hidden[0])[0]
     tape = model.tape
     scores = linear(hidden[0], model.top.weight("score.weight"), None, 1)
     places = [tape.new("T", 1, INT) for _ in range(2)]

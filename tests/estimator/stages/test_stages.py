@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from estimator.errors import EstimatorError
 from estimator.estimate import estimate
 from estimator.schema import Estimate, Run
 
@@ -127,6 +128,12 @@ def test_completions_longer_than_the_row_make_it_longer() -> None:
     assert found.run.seq_len == 4096 + 512
 
 
+def test_a_completion_that_fills_its_row_is_refused() -> None:
+    with pytest.raises(EstimatorError) as caught:
+        answer(stage="grpo", method="lora", seq_len=512, rl={"max_completion_len": 1024})
+    assert caught.value.field == "seq_len"
+
+
 def test_the_largest_batch_counts_pairs() -> None:
     found = answer(stage="dpo", method="lora", gpu="RTX 3090")
     assert found.max is not None
@@ -159,3 +166,16 @@ def test_embedding_pairs_are_two_rows_without_logits() -> None:
     assert found.run.seq_len == 512
     sft = estimate(Run(model="bge-base-en-v1.5", stage="sft", framework="transformers", micro_batch=32, seq_len=512))
     assert allocated(found) == pytest.approx(allocated(sft), rel=0.02)
+
+
+def test_encoders_are_scored_and_embedded_but_do_not_generate() -> None:
+    assert allocated(estimate(Run(model="bge-base-en-v1.5", stage="reward"))) > 0
+    with pytest.raises(EstimatorError) as caught:
+        estimate(Run(model="bge-base-en-v1.5", stage="dpo"))
+    assert caught.value.field == "stage"
+
+
+def test_a_reference_that_is_shared_out_is_said_to_be_near() -> None:
+    shared = {"engine": "fsdp2", "data": 8}
+    found = answer(stage="dpo", method="full", gpu_count=8, parallel=shared)
+    assert any(note.field == "preference.reference" for note in found.notes)
