@@ -22,37 +22,7 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
     """What of a run is not described operation by operation."""
     if run.task != "train":
         return
-    if run.stage == "ppo":
-        yield Inexact(
-            "stage",
-            "ppo",
-            "trl 1.16 has no PPO trainer: counted as trl.experimental.ppo of 2025 runs (policy, reference, reward and "
-            "value model of one size), read in its source and not traced",
-            "trl 1.16 已无 PPO 训练器：按 2025 年 trl.experimental.ppo 的源码计算（策略、参考、奖励、价值模型同规模），"
-            "未经跟踪验证",
-        )
-    if reference_of(run) == "model" and run.parallel is not None and run.parallel.engine in SHARDING:
-        yield Inexact(
-            "preference.reference",
-            "model",
-            "of a reference model that is shared out each card's part is counted, the gathering of its layers is not",
-            "参考模型分片时只计入每张卡的份额，未计入其各层的聚合",
-        )
-    if run.stage == "embed":
-        yield Inexact(
-            "stage",
-            "embed",
-            "anchors and positives counted as one forward of twice the rows; sentence-transformers runs one after the "
-            "other and keeps both, not traced",
-            "锚点与正例按一次两倍行数的前向计算；sentence-transformers 依次前向并同时保留两者，未经跟踪验证",
-        )
-    if run.rl is not None and run.rl.engine not in (None, "hf") and run.stage == "grpo":
-        yield Inexact(
-            "rl.engine",
-            run.rl.engine,
-            "vLLM beside the training: its share as it is told, not traced",
-            "与训练同卡的 vLLM：按其声明的显存占比计算，未经跟踪验证",
-        )
+    yield from _of_stage(run)
     if run.compile:
         yield Inexact(
             "compile",
@@ -88,4 +58,39 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
             run.gradient_checkpointing,
             "Megatron's core-attention recompute, around the attention of transformers' code",
             "Megatron 的 core-attention 重算，套用在 transformers 的注意力代码上",
+        )
+
+
+def _of_stage(run: Run) -> Iterator[Inexact]:
+    """What of a stage is read in sources and not traced."""
+    if run.stage == "ppo":
+        yield Inexact(
+            "stage",
+            "ppo",
+            "trl 1.16 has no PPO trainer: counted as trl.experimental.ppo of 2025 runs (policy, reference, reward and "
+            "value model of one size), read in its source and not traced",
+            "trl 1.16 已无 PPO 训练器：按 2025 年 trl.experimental.ppo 的源码计算（策略、参考、奖励、价值模型同规模），"
+            "未经跟踪验证",
+        )
+    if reference_of(run) == "model" and run.parallel is not None and run.parallel.engine in SHARDING:
+        yield Inexact(
+            "preference.reference",
+            "model",
+            "of a reference model that is shared out each card's part is counted, the gathering of its layers is not",
+            "参考模型分片时只计入每张卡的份额，未计入其各层的聚合",
+        )
+    if run.stage == "embed":
+        yield Inexact(
+            "stage",
+            "embed",
+            "anchors and positives counted as one forward of twice the rows; sentence-transformers runs one after the "
+            "other and keeps both, not traced",
+            "锚点与正例按一次两倍行数的前向计算；sentence-transformers 依次前向并同时保留两者，未经跟踪验证",
+        )
+    if run.rl is not None and run.rl.engine not in (None, "hf") and run.stage == "grpo":
+        yield Inexact(
+            "rl.engine",
+            run.rl.engine,
+            "vLLM beside the training: its share as it is told, not traced",
+            "与训练同卡的 vLLM：按其声明的显存占比计算，未经跟踪验证",
         )
