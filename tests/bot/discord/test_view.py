@@ -14,7 +14,8 @@ from tests.standin.limits import check_message, walk
 from tests.standin.openapi import Spec
 
 SCHEMA = Path(__file__).parents[2] / "standin" / "schema" / "discord-openapi.json"
-ANSWERS = 400
+ANSWERS = 100
+"""Those whose sums alone are checked are more: test_random_cards.py."""
 LARGEST_ID = 2**63 - 1
 V2 = 1 << 15
 
@@ -26,15 +27,12 @@ def body_of(card: Card) -> dict[str, Any]:
     return {"components": view.to_components(), "flags": V2, "attachments": files, "allowed_mentions": {"parse": []}}
 
 
-@pytest.mark.parametrize("part", range(8))
-def test_random_answers_in_both_languages_are_within_every_limit(part: int) -> None:
+def test_random_answers_in_both_languages_are_what_discords_schema_says() -> None:
     spec = Spec(SCHEMA)
-    seeds = range(part, ANSWERS, 8)
-    for seed in seeds:
+    for seed in range(ANSWERS):
         for card in cards_of(random_answer(seed)):
             body = body_of(card)
-            names = [card.picture.name] if card.picture else []
-            assert check_message(body, names) == [], seed
+            assert check_message(body, [card.picture.name] if card.picture else []) == [], seed
             assert spec.check("POST", "/channels/1/messages", body) == [], seed
 
 
