@@ -6,7 +6,7 @@ from estimator import caches, reasons
 from estimator.architecture import Architecture
 from estimator.optimizer_states import Choice
 from estimator.parallel.layout import Layout
-from estimator.parallel.words import shared_out
+from estimator.parallel.words import queued, shared_out
 from estimator.schema import Block
 from estimator.setting import Peak, Setting, base_of
 from estimator.stages.generation import cast_bytes, score_bytes
@@ -37,6 +37,8 @@ def _standing(setting: Setting, peak: Peak) -> list[Block]:
     if peak.phase not in ("prefill", "decode"):
         blocks.append(reasons.block("gradients", peak.waiting, *reasons.TEXTS[waiting]))
         blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
+    if peak.phase != "optimizer_step":
+        blocks.append(reasons.block("activations", peak.queued, *queued(setting.layout)))
     return [block for block in blocks if block.bytes]
 
 

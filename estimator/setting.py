@@ -15,6 +15,7 @@ from estimator.parallel.layout import ONE_CARD, Layout
 from estimator.parallel.layouts import layout_of
 from estimator.parallel.masters import masters
 from estimator.parallel.offload import moved
+from estimator.parallel.pipeline import stored_parts, traced_parts
 from estimator.parallel.states import sharded_states
 from estimator.parallel.tensor import local_architecture, local_inventory
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
@@ -24,7 +25,7 @@ from estimator.stages.generation import Online, cast_bytes, generation_dimension
 from estimator.stages.rows import rows_per_item, scored_tokens
 from estimator.stages.standing import Standing, standing_models
 from estimator.step.inference import trace_inference
-from estimator.step.program import Dimensions, Program, Walk, walk
+from estimator.step.program import Dimensions, Program, Walk, left_by, walk
 from estimator.step.regime import Regime
 from estimator.step.training import trace_training
 from estimator.trainables import Trainable, bytes_of, ordered, trainables
@@ -88,6 +89,8 @@ class Peak(NamedTuple):
     """After the step, before the next."""
     generated: "tuple[Setting, Peak] | None" = None
     """The generation between steps, where the policy generates."""
+    queued: int = 0
+    """Activations of further micro-batches in a pipeline."""
 
     @property
     def phase(self) -> str:
@@ -113,6 +116,8 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
     chosen, layout = choice_of(run, arch), layout_of(run, regime)
     length = -(-tokens_per_row(run) // layout.context)
     at = Dimensions((run.micro_batch or 1) * rows, length, 0, window, scored_tokens(run), image_of(run, arch))
+    if layout.stage:
+        return fuller_stage(Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows))
     return Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows)
 
 
@@ -131,6 +136,12 @@ def _headed(run: Run, arch: Architecture) -> Architecture:
 def _cached(run: Run) -> int:
     """Tokens in the cache beyond the prompt: all but the one being decoded."""
     return max(int(run.new_tokens or 0) - 1, 0)
+
+
+def fuller_stage(setting: Setting) -> Setting:
+    """The first or the last stage of a pipeline, whichever needs more."""
+    last = setting._replace(layout=replace(setting.layout, stage="last", in_flight=1))
+    return max(setting, last, key=lambda stage: peak_of(stage).live)
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:
@@ -154,7 +165,8 @@ def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout =
     """The traced step, of the fullest card where the layers are shared out."""
     parts = share_of(inventory(arch), shares)
     if regime.training:
-        return trace_training(local_architecture(arch, layout), local_inventory(parts, layout), regime, layout)
+        local = local_inventory(traced_parts(parts, layout), layout)
+        return trace_training(local_architecture(arch, layout), local, regime, layout)
     return trace_inference(arch, parts, regime, decode=regime.generates)
 
 
@@ -167,7 +179,7 @@ def share_of(parts: Inventory, shares: int) -> Inventory:
 def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, layout: Layout = ONE_CARD) -> Base:
     """Weights, states and the size of one copy of the gradients."""
     if layout.sharded:
-        parts = local_inventory(inventory(arch), layout)
+        parts = local_inventory(stored_parts(inventory(arch), layout, arch.tied), layout)
         shard = moved(sharded_states(local_architecture(arch, layout), parts, regime, optimizer, layout), layout)
         beside = (*standing_models(arch, parts, regime, layout.shards), *masters(shard, layout))
         gradients = bytes_of(list(shard.trained)) if layout.states_on == "none" else 0
@@ -221,7 +233,9 @@ def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     communication = base.gradient_bytes if setting.layout.engine == "ddp" and regime.training else 0
     around = base.total + waiting + communication
     phases = {"load": base.loading}
-    phases |= {phase: moment.live + around for phase, moment in walked.peaks.items()}
+    further = setting.layout.in_flight - 1 if regime.training else 0
+    queued = further * left_by(program, setting.at, ("forward", "loss")) if further else 0
+    phases |= {phase: moment.live + around + queued for phase, moment in walked.peaks.items()}
     if regime.training:
         phases["optimizer_step"] = walked.end + around + base.step_bytes
     generated = _generated(setting) if setting.online is not None else None
@@ -230,7 +244,7 @@ def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     kept = communication + (base.gradient_bytes if setting.layout.keeps_gradients and regime.training else 0)
     if kept > communication:
         phases["forward"] = max(phases["forward"], base.total + kept)
-    return Peak(base, program, walked, phases, waiting, communication, base.total + kept, generated)
+    return Peak(base, program, walked, phases, waiting, communication, base.total + kept, generated, queued)
 
 
 def _generated(setting: Setting) -> tuple[Setting, Peak] | None:

@@ -22,7 +22,8 @@ class Layout:
     wait (none | cpu | nvme). ``tensor``: ranks that share
     every layer; ``sequence``: the residual stream is dealt out to them too, ``loss_parallel``: the logits,
     ``whole_ends``: embedding and head are not (transformers' own plan). ``context``: ranks that share
-    each sequence.
+    each sequence; ``expert``: ranks that share the experts. ``pipeline``: stages of layers; ``stage``: the one looked
+    at (first | last), with ``in_flight`` micro-batches whose activations it keeps.
     """
 
     engine: str = "none"
@@ -54,11 +55,16 @@ class Layout:
     loss_parallel: bool = False
     whole_ends: bool = False
     context: int = 1
+    expert: int = 1
+    pipeline: int = 1
+    in_flight: int = 1
+    stage: str = ""
 
     @property
     def sharded(self) -> bool:
         """Whether the parameters themselves are shared out, over data- or tensor-parallel cards."""
-        return self.cut or self.tensor > 1 or self.engine == "deepspeed"
+        groups = self.tensor > 1 or self.expert > 1 or self.pipeline > 1
+        return self.cut or groups or self.engine in ("deepspeed", "megatron")
 
     @property
     def cut(self) -> bool:
@@ -68,7 +74,11 @@ class Layout:
     @property
     def counts_waiting(self) -> bool:
         """Whether the step's own timeline holds the gradients of earlier micro-steps."""
-        return self.whole_gradients or self.engine == "deepspeed" or (self.engine == "ddp" and self.bucket_view)
+        return self.whole_gradients or self.engine in ("deepspeed", "megatron") or self._views
+
+    @property
+    def _views(self) -> bool:
+        return self.engine == "ddp" and self.bucket_view
 
     @property
     def keeps_gradients(self) -> bool:

@@ -18,7 +18,22 @@ def layout_of(run: Run, regime: Regime) -> Layout:
     """The layout of a training run."""
     parallel = run.parallel or Parallel()
     layout = with_offload(_engine(run, parallel, regime), run)
-    return layout if parallel.tensor == parallel.context == 1 else with_groups(layout, run, parallel)
+    groups = (parallel.tensor, parallel.context, parallel.expert, parallel.pipeline)
+    return layout if set(groups) == {1} else with_groups(layout, run, parallel)
+
+
+def in_flight(run: Run, parallel: Parallel) -> int:
+    """Micro-batches whose activations the first stage keeps, in whole stages rounded up.
+
+    1F1B (Narayanan et al. 2021): as many as there are stages; interleaved with v chunks a rank: the warm-up of
+    2 (p - 1) + (v - 1) p chunks and the one at work, v of which make a stage. GPipe: all of the step.
+    """
+    stages, chunks, steps = parallel.pipeline, parallel.virtual_stages, run.grad_accum or 1
+    if (parallel.schedule or "").lower() in ("gpipe", "afab"):
+        return max(steps, 1)
+    if chunks > 1:
+        return min(-(-(2 * (stages - 1) + (chunks - 1) * stages + 1) // chunks), max(steps, stages))
+    return min(stages, steps) if steps > 1 else stages
 
 
 def with_offload(layout: Layout, run: Run) -> Layout:
@@ -37,6 +52,10 @@ def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
     return replace(
         layout,
         context=parallel.context,
+        expert=parallel.expert,
+        pipeline=parallel.pipeline,
+        in_flight=in_flight(run, parallel),
+        stage="first" if parallel.pipeline > 1 else "",
         tensor=parallel.tensor,
         sequence=parallel.sequence,
         loss_parallel=bool(details.get("loss_parallel", run.framework == "torchtitan")),
@@ -49,6 +68,9 @@ def _engine(run: Run, parallel: Parallel, regime: Regime) -> Layout:
         return fsdp_layout(run, parallel, regime)
     if parallel.engine == "deepspeed":
         return zero_layout(run, parallel, regime)
+    if parallel.engine == "megatron":
+        cards = parallel.data * parallel.context
+        return Layout("megatron", shards=cards if parallel.zero or parallel.data > 1 else 1, zero=1)
     if parallel.engine == "ddp":
         return Layout("ddp", bucket_view=bool((run.details or {}).get("gradient_as_bucket_view")))
     return ONE_CARD

@@ -22,7 +22,7 @@ def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime,
     runtime = _engine(tape, arch, parts, regime, layout)
     if layout.tensor > 1:
         runtime.tensor = TensorParallel(layout)
-    runtime.context = layout.context
+    runtime.context, runtime.stage = layout.context, layout.stage
     return runtime
 
 
@@ -31,6 +31,8 @@ def _engine(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, la
         return Fsdp2(tape, layout, units_of(parts, regime, layout, arch.tied), regime.accumulates)
     if layout.engine == "fsdp1":
         return Fsdp1(tape, layout, flat_units(parts, regime, layout), regime.accumulates)
+    if layout.engine == "megatron":
+        return BucketViews(tape, (), False)
     if layout.engine == "deepspeed" and layout.zero in (1, 2):
         return Zero12(tape, layout, partition_of(parts, regime, layout.shards, layout.bucket), regime.accumulates)
     if layout.engine == "deepspeed" and layout.zero == 3:

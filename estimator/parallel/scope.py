@@ -4,10 +4,9 @@ from estimator.errors import EstimatorError
 from estimator.regimes import ITEMSIZES
 from estimator.schema import Parallel, Run
 
-TRAINING = ("none", "ddp", "deepspeed", "fsdp1", "fsdp2")
+TRAINING = ("none", "ddp", "deepspeed", "fsdp1", "fsdp2", "megatron")
 INFERENCE = ("none", "device_map")
 DEEPSPEED = ("deepspeed", "megatron")
-DIMENSIONS = ("pipeline", "expert")
 
 
 def check_layout(run: Run) -> None:
@@ -17,13 +16,6 @@ def check_layout(run: Run) -> None:
     _types(run, parallel)
     _groups(run, parallel)
     _offload(run, parallel)
-    for dimension in DIMENSIONS:
-        if getattr(parallel, dimension) > 1:
-            raise EstimatorError(
-                f"parallel.{dimension} {getattr(parallel, dimension)} is not estimated yet; set it to 1",
-                f"暂不支持 parallel.{dimension} {getattr(parallel, dimension)}；请设为 1",
-                "parallel",
-            )
 
 
 def _engine(run: Run, parallel: Parallel) -> None:
@@ -58,6 +50,20 @@ def _groups(run: Run, parallel: Parallel) -> None:
             f"method {run.method} with parallel.tensor {parallel.tensor} is not estimated; train with method full, or "
             "share the model by FSDP",
             f"暂不支持 method {run.method} 与 parallel.tensor {parallel.tensor} 组合；请用 method full，或改用 FSDP",
+            "parallel",
+        )
+    if parallel.expert > 1 and parallel.engine in ("fsdp1", "fsdp2", "deepspeed"):
+        raise EstimatorError(
+            f"parallel.expert {parallel.expert} under {parallel.engine} is not estimated; use parallel.engine megatron "
+            "or none to see experts dealt out",
+            f"暂不支持 {parallel.engine} 下的 parallel.expert {parallel.expert}；可用 parallel.engine megatron 或 none",
+            "parallel",
+        )
+    if parallel.pipeline > 1 and parallel.engine not in ("none", "ddp", "megatron"):
+        raise EstimatorError(
+            f"parallel.pipeline {parallel.pipeline} under {parallel.engine} is not estimated; use parallel.engine "
+            "megatron, ddp or none",
+            f"暂不支持 {parallel.engine} 下的 parallel.pipeline {parallel.pipeline}；可用 megatron、ddp 或 none",
             "parallel",
         )
     if parallel.context > 1 and (str(run.precision) == "fp32" or run.attention == "eager"):

@@ -54,6 +54,8 @@ class Stored(NamedTuple):
 
 def sharded_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout) -> Stored:
     """What the first rank stores, in the types that it is stored in."""
+    if layout.engine == "megatron":
+        return megatron_states(arch, parts, regime, optimizer, layout)
     if layout.engine == "deepspeed":
         return zero_states(arch, parts, regime, optimizer, layout)
     stored = stored_regime(regime, layout)
@@ -168,3 +170,14 @@ def _persistent(parts: Inventory, regime: Regime, layout: Layout) -> int:
     outer = params((*parts.stem, *parts.top), regime, layout, regime.trainable == "all", layer=False)
     everything = [*outer, *(param for layer in layer_params(parts, regime, layout) for param in layer)]
     return blocks(param.numel * HALF for param in everything if param.numel <= layout.persistence)
+
+
+def megatron_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout) -> Stored:
+    """Megatron-core's distributed optimizer: one fp32 buffer of all gradients, fp32 copies and states dealt out.
+
+    core/distributed/param_and_grad_buffer.py: the backward adds into the buffer (gradient accumulation fusion).
+    """
+    partition = partition_of(parts, regime, layout.shards, 1)
+    part = Trainable((partition.size,), FULL, 1, False, regime.adapter is not None)
+    memory = memory_of(optimizer, [(1, (part,))])
+    return Stored(weights(arch, parts, regime), (part,), memory, rounded(part.bytes), rounded(FULL * partition.total))

@@ -35,7 +35,7 @@ def local_architecture(arch: Architecture, layout: Layout) -> Architecture:
 
 def local_inventory(parts: Inventory, layout: Layout) -> Inventory:
     """The first rank's piece of every parameter."""
-    if layout.tensor == 1:
+    if layout.tensor == layout.expert == 1:
         return parts
 
     def each(weights: Sequence[Weight]) -> tuple[Weight, ...]:
@@ -48,6 +48,10 @@ def local_inventory(parts: Inventory, layout: Layout) -> Inventory:
 def local_shape(weight: Weight, layout: Layout) -> tuple[int, ...]:
     """The shape of the first rank's piece: norms and the biases of summed results are whole on every rank."""
     part, shape, t = weight.part.removesuffix(".bias"), weight.shape, layout.tensor
+    if weight.role == "expert" and layout.expert > 1:
+        shape = (ceil(shape[0], layout.expert), *shape[1:])
+    if t == 1:
+        return shape
     ends = part in ENDS and not layout.whole_ends
     if part in COLUMNS or ends:
         return (ceil(shape[0], t), *shape[1:])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from estimator.catalogue import find_gpu
 from estimator.parallel.layout import Layout
 from estimator.schema import Block, Run
 from estimator.setting import Setting
@@ -37,6 +38,17 @@ def layout_notes(run: Run, setting: Setting) -> Iterator[Note]:
         yield ("gpu_count", count, *COPIES)
     elif count > 1 and run.task != "train":
         yield ("gpu_count", count, *SHARES)
+    if layout.whole_gradients and setting.regime.accumulates:
+        yield (
+            "grad_accum",
+            run.grad_accum,
+            "gradients of the earlier micro-steps wait whole (no_sync); details.sync_each true (accelerate's "
+            "sync_each_batch) reduces each and keeps one card's share",
+            "前几个微步的梯度以完整形式保留（no_sync）；details.sync_each 设为 true（accelerate 的 sync_each_batch）"
+            "则每步归约，只保留本卡的一份",
+        )
+    yield from _stages(run, layout)
+    yield from _hardware(run)
     if layout.tensor > 1:
         yield ("parallel.tensor", layout.tensor, *_tensor(layout))
 
@@ -65,3 +77,57 @@ def _tensor(layout: Layout) -> tuple[str, str]:
         f"每层由 {layout.tensor} 张卡共同承担；每张卡仍完整保存：归一化参数{stream_zh}{logits_zh}，"
         "以及词嵌入反向产生的梯度",
     )
+
+
+def queued(layout: Layout) -> tuple[str, str]:
+    """Why a pipeline's stage keeps more than one micro-batch."""
+    count = layout.in_flight - 1
+    return f"of {count} further micro-batches in flight", f"另外 {count} 个在途微批的激活"
+
+
+def _stages(run: Run, layout: Layout) -> Iterator[Note]:
+    """The stage that decides, experts dealt out, and Megatron's own kernels."""
+    if layout.stage:
+        name, name_zh = ("first", "第一个") if layout.stage == "first" else ("last", "最后一个")
+        yield (
+            "parallel.pipeline",
+            layout.pipeline,
+            f"{layout.pipeline} stages; the {name} needs most, with {layout.in_flight} micro-batches in flight: the "
+            "figures are its own; read in the schedules' definition and not traced",
+            f"{layout.pipeline} 个流水线阶段；{name_zh}阶段需求最大（{layout.in_flight} 个在途微批），数字为该阶段；"
+            "依据调度定义，未经跟踪验证",
+        )
+    if layout.expert > 1:
+        yield (
+            "parallel.expert",
+            layout.expert,
+            f"experts dealt out to {layout.expert} cards, tokens balanced; buffers of the exchange are not counted",
+            f"专家由 {layout.expert} 张卡分担，假定 token 均衡；未计入 token 交换的缓冲区",
+        )
+    if layout.engine == "megatron":
+        yield (
+            "parallel.engine",
+            "megatron",
+            "Megatron-core's weights, fp32 gradients and states; activations as transformers' code makes them",
+            "权重、fp32 梯度与优化器状态按 Megatron-core 计算；激活按 transformers 的代码计算",
+        )
+
+
+def _hardware(run: Run) -> Iterator[Note]:
+    """Mixed cards and several machines: what holds the others back."""
+    names = sorted(set(run.gpu)) if isinstance(run.gpu, list) else []
+    if len(names) > 1:
+        smallest = min((find_gpu(name) for name in names), key=lambda match: match.usable_low).name
+        yield (
+            "gpu",
+            names,
+            f"mixed cards: every rank holds the same share, so {smallest}, the smallest, decides",
+            f"混用显卡：每张卡分到的份额相同，因此由最小的 {smallest} 决定",
+        )
+    if (run.nodes or 1) > 1 and run.task == "train":
+        yield (
+            "nodes",
+            run.nodes,
+            f"{run.nodes} machines: the network between them is the slowest link; keep tensor parallel inside one",
+            f"{run.nodes} 台机器：机器间网络是最慢的链路；张量并行请放在单机内",
+        )

@@ -86,7 +86,7 @@ class Zero12(Runtime):
     def __init__(self, tape: Tape, layout: Layout, partition: Partition, accumulates: bool) -> None:
         self.tape = tape
         self.ledger = Ledger(tape)
-        self.stage = layout.zero
+        self.zero = layout.zero
         self.bucket = layout.bucket
         self.partition = partition
         self.own = partition.touched * HALF if layout.states_on == "none" else 0
@@ -100,19 +100,19 @@ class Zero12(Runtime):
 
     def neighbours(self, index: int) -> tuple[object, ...]:
         """The layer in which the rank's part ends is one of its own."""
-        return (self.stage == 2 and index == self.partition.border, self.partition.layers[index])
+        return (self.zero == 2 and index == self.partition.border, self.partition.layers[index])
 
     def begin(self, model: Model) -> None:
         """Gradients of earlier micro-steps wait in a partition."""
         self.model = model
         if self.accumulates:
             self.ledger.take(self.own, "gradients")
-        if self.stage == 2:
+        if self.zero == 2:
             self.tape.on_gradient = self.arrived
 
     def before_layer(self, layer: Layer, x: Tensor) -> Tensor:
         """Behind the backward of the layer in which the part ends, the partition is there; stage 1 keeps everything."""
-        if self.stage == 1:
+        if self.zero == 1:
             return behind(x, lambda: self._hold(layer))
         return behind(x, self._own) if layer.index == self.partition.border else x
 
@@ -133,13 +133,13 @@ class Zero12(Runtime):
         """The rest is reduced; the bucket goes, one rank's part stays."""
         model = self.model
         assert model is not None
-        if self.stage == 1:
+        if self.zero == 1:
             for layer in model.layers[:1]:
                 self._hold(layer)
             self.ledger.take(self.bucket * HALF)
         self._own()
         self._flush()
-        for size in self.partition.layers if self.stage == 1 else ():
+        for size in self.partition.layers if self.zero == 1 else ():
             self.ledger.give(size, "gradients")
         for layer in (model.stem, model.top, *model.layers):
             _drop(layer)

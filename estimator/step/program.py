@@ -302,6 +302,15 @@ def walk(program: Program, at: Dimensions) -> Walk:
     return Walk(counts, peaks, live)
 
 
+def left_by(program: Program, at: Dimensions, phases: Sequence[str]) -> int:
+    """Bytes that the segments of these phases leave alive."""
+    counts = row_counts(program.rows, at)
+    values = [counts[rows] for rows in program.rows]
+    sizes = [-(-values[place] * width // BLOCK) * BLOCK for place, width in program.partial]
+    chosen = (segment for segment in program.segments if segment.phase in phases)
+    return sum(segment.repeat * segment.stretch.net.size(values, sizes) for segment in chosen)
+
+
 def _evaluate(
     stretch: Stretch, values: list[int], sizes: list[int], tops: dict[int, tuple[int, Counts]]
 ) -> tuple[int, int, Counts]:

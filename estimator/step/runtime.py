@@ -23,6 +23,8 @@ class Runtime:
     """What is added where layers are shared by several ranks."""
     context = 1
     """Ranks that share each sequence."""
+    stage = ""
+    """The pipeline stage that is looked at: first (no loss), last (no embedding), or "" for a whole model."""
 
     def neighbours(self, index: int) -> tuple[object, ...]:
         """What layers next to ``index`` contribute to its segments."""

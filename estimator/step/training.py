@@ -124,6 +124,8 @@ def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
 
 def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     hidden = backbone(tape, model, order, ids)
+    if model.runtime.stage == "first":
+        return hidden, None
     tape.mark("loss")
     tape.item = "logits_loss"
     loss_of = getattr(family_of(model.arch.model_type), "loss", None) or LOSSES[model.regime.loss]
@@ -135,7 +137,7 @@ def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Te
 def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str = "forward") -> Tensor:
     """Stem, layers and final norm; every part is a piece of the timeline of this name."""
     family = family_of(model.arch.model_type)
-    hidden: Tensor = family.stem(model, ids)
+    hidden: Tensor = family.stem(model, ids) if model.runtime.stage != "last" else received(model)
     if model.asks_for_input_gradients and not hidden.needs:
         hidden = wants_gradient(hidden)
     if model.images is not None:
@@ -150,12 +152,19 @@ def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str
         hidden = _layer(tape, model, family, index, hidden, around)
     tape.segment = len(order) + 1
     tape.mark(piece)
-    hidden = family.top(model, model.runtime.before_top(hidden))
+    if model.runtime.stage != "first":
+        hidden = family.top(model, model.runtime.before_top(hidden))
     del around
     model.held.clear()
     if model.images is not None:
         model.images.features.clear()
     return hidden
+
+
+def received(model: Model) -> Tensor:
+    """What a pipeline's earlier stage hands on: it wants a gradient, which goes back."""
+    half = HALF if model.regime.autocast else model.regime.itemsize
+    return wants_gradient(model.tape.new("T", model.arch.hidden, half))
 
 
 def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Tensor, around: Any) -> Tensor:

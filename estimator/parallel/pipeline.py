@@ -1,0 +1,29 @@
+"""Pipeline parallel: a stage's layers, and the micro-batches whose activations it keeps at a time."""
+
+from dataclasses import replace
+
+from estimator.architecture import Inventory
+from estimator.parallel.layout import Layout
+
+
+def stage_layers(layers: int, layout: Layout) -> int:
+    """Layers of the first stage (rounded up) or of the last one (which has the head besides)."""
+    if layout.stage == "last":
+        return max(layers // layout.pipeline, 1)
+    return -(-layers // layout.pipeline)
+
+
+def traced_parts(parts: Inventory, layout: Layout) -> Inventory:
+    """The stage's layers; embedding and head stay in sight."""
+    if not layout.stage:
+        return parts
+    count = stage_layers(len(parts.layers), layout)
+    return replace(parts, layers=parts.layers[:count] if layout.stage == "first" else parts.layers[-count:])
+
+
+def stored_parts(parts: Inventory, layout: Layout, tied: bool) -> Inventory:
+    """What the stage stores: the first has the embedding, the last the final norm and the head (a tied one copied)."""
+    found = traced_parts(parts, layout)
+    if layout.stage == "first":
+        return replace(found, top=())
+    return replace(found, stem=()) if layout.stage == "last" and not tied else found
