@@ -15,6 +15,8 @@ from estimator.step.regime import Regime
 Measure = Callable[[Setting], tuple[int, Range, Verdict | None]]
 """Setting to allocated peak, device range and verdict."""
 
+ONE_LOSS = ("reward", "embed", "orpo", "simpo", "ppo")
+"""Stages whose trainers know one way to their loss."""
 PLAIN = ("the plain loss, with full logits", "若使用普通损失（完整 logits）")
 TILED = ("a chunked loss, without full logits", "若使用分块损失（不产生完整 logits）")
 OFF = ("no gradient checkpointing", "若关闭梯度检查点")
@@ -55,7 +57,7 @@ def _others(regime: Regime) -> tuple[Other, ...]:
         return ()
     loss, loss_texts = ("chunked", TILED) if regime.loss == "standard" else ("standard", PLAIN)
     kind, kind_texts = ("full", ON) if regime.checkpointing == "none" else ("none", OFF)
-    return (
-        Other("loss", loss, replace(regime, loss=loss), *loss_texts),
-        Other("gradient_checkpointing", kind, replace(regime, checkpointing=kind), *kind_texts),
-    )
+    checkpointed = Other("gradient_checkpointing", kind, replace(regime, checkpointing=kind), *kind_texts)
+    if regime.stage in ONE_LOSS:
+        return (checkpointed,)
+    return (Other("loss", loss, replace(regime, loss=loss), *loss_texts), checkpointed)

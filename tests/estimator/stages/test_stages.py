@@ -179,3 +179,8 @@ def test_a_reference_that_is_shared_out_is_said_to_be_near() -> None:
     shared = {"engine": "fsdp2", "data": 8}
     found = answer(stage="dpo", method="full", gpu_count=8, parallel=shared)
     assert any(note.field == "preference.reference" for note in found.notes)
+
+
+def test_a_stage_with_one_loss_offers_no_other() -> None:
+    found = estimate(Run(model=SMALL, stage="reward", method="lora"), others=True)
+    assert [list(other.change) for other in found.alternatives] == [["gradient_checkpointing"]]
