@@ -53,6 +53,14 @@ class Ledger:
         self._note(float(value), "", path)
         return f"{value:g}"
 
+    def money(self, path: str, sign: str, currency: str) -> str:
+        """A price at a path, with as many digits as say something."""
+        value = float(self.at(path))
+        digits = 0 if value >= 100 else 2 if value >= 0.1 or not value else 4
+        text = f"{value:,.{digits}f}"
+        self._note(float(text.replace(",", "")), currency, path)
+        return sign + text
+
     def words(self, path: str) -> str:
         """A text of the estimator, with the figures in it; versions and names are none."""
         text = str(self.at(path))

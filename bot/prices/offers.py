@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Literal
+
+from bot.prices.regions import GLOBAL, TOKENS, region_class, wanted_classes
 
 ProviderClass = Literal[
     "hyperscaler", "neocloud", "marketplace", "broker", "hyperscaler-cn", "marketplace-cn", "lease-cn", "index", "own"
@@ -16,6 +18,9 @@ CLASSES: tuple[ProviderClass, ...] = (
 NOT_BY_THE_HOUR = frozenset({"lease-cn", "index"})
 """Classes that nobody can rent by the hour: contracts over months, and blends of others' prices."""
 
+NAMED = frozenset({*TOKENS, "CN"})
+"""Parts of the world by their names; some sources give a country instead."""
+
 Quality = Literal["ok", "suspect", "quarantined"]
 
 
@@ -26,7 +31,8 @@ class Offer:
     ``as_of`` is the day the price was seen, as far as it is known: "2026-07-20", a year, or empty. ``native_price`` is
     per GPU and hour in ``currency`` as the source has it. ``statistic`` and ``n_offers``: how many listings the price
     stands for, and which of them it is. ``quality`` and ``reason``: what checks found. ``embedded``: of the snapshot
-    that ships with the bot.
+    that ships with the bot. ``seen_at``: when a source confirmed the price last. ``valid_until``: the last day of a
+    contract.
     """
 
     gpu: str
@@ -49,6 +55,8 @@ class Offer:
     quality: Quality = "ok"
     reason: str = ""
     embedded: bool = False
+    seen_at: datetime | None = None
+    valid_until: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str, int, bool]:
@@ -92,12 +100,14 @@ def offers_for(
 
 
 def in_region(offer: Offer, region: str | None) -> bool:
-    """Whether an offer is of a region, a class of regions, or of all of them."""
+    """Whether an offer is of a region, a part of the world, or of all of it."""
     if not region:
         return True
-    asked = region.casefold()
-    names = {offer.region.casefold(), offer.region_class.casefold()}
-    return asked in names or any(name.startswith(f"{asked}-") for name in names) or offer.region_class == "global"
+    if region.strip().casefold() == offer.region.casefold():
+        return True
+    parts = wanted_classes(region)
+    own = offer.region_class if offer.region_class in NAMED else region_class(offer.region_class)
+    return own in parts or offer.region_class == GLOBAL
 
 
 def cheapest(offers: Iterable[Offer], most: int = 5) -> list[Offer]:

@@ -1,0 +1,133 @@
+"""A price answer in words: each range with its class, count and days; never one bare number."""
+
+from collections.abc import Iterator
+
+from bot.answers.ledger import Ledger
+from bot.prices.money import SIGNS
+from bot.prices.view import Bought, CardPrices, Priced, PriceAnswer, PriceRange
+from bot.texts import name_of, say
+
+
+class PriceTeller:
+    """Rows and sentences of a price answer; every number that is told is noted in the ledger."""
+
+    def __init__(self, answer: PriceAnswer, ledger: Ledger, lang: str) -> None:
+        self.answer, self._ledger, self._lang = answer, ledger, lang
+
+    def money(self, path: str) -> str:
+        """A price at a path below ``prices``."""
+        return self._ledger.money(f"prices.{path}", SIGNS.get(self.answer.currency, f"{self.answer.currency} "),
+                                  self.answer.currency)  # fmt: skip
+
+    def count(self, path: str) -> str:
+        """A whole number at a path below ``prices``."""
+        return self._ledger.count(f"prices.{path}")
+
+    def say(self, key: str, **values: str) -> str:
+        """A text of the section ``prices``."""
+        return say(self._lang, f"prices.{key}", **values)
+
+    def named(self, provider_class: str, spot: bool) -> str:
+        """A class as people call it, with its kind."""
+        name = name_of(self._lang, "provider_class", provider_class)
+        return self.say("spot", name=name) if spot else name
+
+    def rows(self, index: int) -> list[list[str]]:
+        """The ranges of a card: class, per hour, per day, what stands behind it."""
+        card = self.answer.cards[index]
+        return [self._row(f"cards[{index}].ranges[{at}]", one) for at, one in enumerate(card.ranges)]
+
+    def _row(self, path: str, one: PriceRange) -> list[str]:
+        name = self.named(one.provider_class, one.spot)
+        return [name, self._between(path, "price", "hour"), self._between(path, "per_day", "day"), self._behind(path, one)]
+
+    def _between(self, path: str, field: str, unit: str) -> str:
+        low, high = self.money(f"{path}.low.{field}"), self.money(f"{path}.high.{field}")
+        sign = SIGNS.get(self.answer.currency, "")
+        text = low if low == high else f"{low}–{high.removeprefix(sign)}"
+        return self.say(f"per_{unit}", price=text)
+
+    def _behind(self, path: str, one: PriceRange) -> str:
+        """How many offers of whom, the median, and their days."""
+        parts = [self.say("offers", count=self.count(f"{path}.n_offers"), providers=self._providers(path, one))]
+        if one.median is not None:
+            parts.append(self.say("median", price=self.money(f"{path}.median")))
+        parts.append(self.days(one))
+        return name_of(self._lang, "sign", "comma").join(part for part in parts if part).replace("， ", "，")
+
+    def _providers(self, path: str, one: PriceRange) -> str:
+        if one.n_providers == 1:
+            return one.low.provider
+        return self.say("providers", count=self.count(f"{path}.n_providers"))
+
+    def days(self, one: PriceRange) -> str:
+        """The days of a range; what has none is said to have none."""
+        days = one.first_day if one.first_day == one.last_day else f"{one.first_day} … {one.last_day}"
+        if not one.n_undated:
+            return days
+        return self.say("partly_undated", days=days) if days else self.say("undated")
+
+    def cheapest(self, index: int) -> list[list[str]]:
+        """The cheapest offers of a card."""
+        found = enumerate(self.answer.cards[index].cheapest)
+        return [self._offer(f"cards[{index}].cheapest[{at}]", one) for at, one in found]
+
+    def _offer(self, path: str, one: Priced) -> list[str]:
+        badge = self.say("badge", day=one.as_of) if one.age != "fresh" else one.as_of
+        host = self.say("cards_in_host", count=self.count(f"{path}.gpu_count")) if one.gpu_count > 1 else ""
+        parts = [one.region, host, badge]
+        return [self.say("per_hour", price=self.money(f"{path}.price")), one.provider,
+                self.named(one.provider_class, one.spot), " · ".join(part for part in parts if part)]  # fmt: skip
+
+    def undated_low(self, index: int) -> str:
+        """That something without a day is lower than the cheapest that has one."""
+        one = self.answer.cards[index].undated_low
+        if one is None:
+            return ""
+        price = self.say("per_hour", price=self.money(f"cards[{index}].undated_low.price"))
+        return self.say("undated_low", price=price, provider=one.provider)
+
+    def bought(self, index: int) -> str:
+        """What the card costs to buy, with days; empty where nothing is known."""
+        card = self.answer.cards[index]
+        parts = [self._bought(f"cards[{index}].purchases[{at}]", one) for at, one in enumerate(card.purchases)]
+        return name_of(self._lang, "sign", "semicolon").join(parts)
+
+    def _bought(self, path: str, one: Bought) -> str:
+        day = one.as_of or self.say("undated")
+        return self.say(f"bought_{one.kind}", price=self.money(f"{path}.price"), day=day, source=one.source)
+
+    def held_back(self, index: int) -> str:
+        """How many prices were held back as not believable."""
+        card = self.answer.cards[index]
+        return self.say("held_back", count=self.count(f"cards[{index}].held_back")) if card.held_back else ""
+
+    def sources(self) -> str:
+        """Who says all this."""
+        names = dict.fromkeys(source for card in self.answer.cards for one in card.ranges for source in one.sources)
+        return name_of(self._lang, "sign", "semicolon").join(_short(name) for name in names)
+
+    def rate(self) -> str:
+        """The exchange rate, where one was used."""
+        if self.answer.currency == "USD":
+            return ""
+        return self.say("rate", rate=self._ledger.number("prices.rate"), currency=self.answer.currency,
+                        day=self.answer.rate_as_of)  # fmt: skip
+
+    def brief(self) -> list[list[str]]:
+        """One row a card: lowest and highest on demand by class, for many cards at once."""
+        return [row for index, card in enumerate(self.answer.cards) for row in self._brief(index, card)]
+
+    def _brief(self, index: int, card: CardPrices) -> Iterator[list[str]]:
+        first = True
+        for at, one in enumerate(card.ranges):
+            if not one.spot and one.provider_class != "index":
+                path = f"cards[{index}].ranges[{at}]"
+                yield [card.gpu if first else "", self.named(one.provider_class, False),
+                       self._between(path, "price", "hour"), self.days(one)]  # fmt: skip
+                first = False
+
+
+def _short(source: str) -> str:
+    """A source without what only a maintainer needs."""
+    return source.split(" (")[0]

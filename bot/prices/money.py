@@ -1,0 +1,53 @@
+"""Exchange rates with their day, and amounts of money as people read them."""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+RATES = Path(__file__).parent / "data" / "exchange.csv"
+SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£"}
+
+
+class UnknownCurrency(ValueError):
+    """No rate is known for a currency; ``near`` lists those that are."""
+
+    def __init__(self, currency: str, known: tuple[str, ...]) -> None:
+        super().__init__(currency)
+        self.currency, self.known = currency, known
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Units of each currency for one euro, as the European Central Bank had them on a day."""
+
+    as_of: str
+    per_eur: dict[str, float]
+
+    def rate(self, currency: str) -> float:
+        """Units of a currency for one US dollar. Raises UnknownCurrency."""
+        code = currency.strip().upper()
+        code = {"RMB": "CNY", "$": "USD", "¥": "CNY"}.get(code, code)
+        if code not in self.per_eur:
+            raise UnknownCurrency(currency, tuple(sorted(self.per_eur)))
+        return self.per_eur[code] / self.per_eur["USD"]
+
+    def to_usd(self, amount: float, currency: str) -> float:
+        """An amount in US dollars."""
+        return amount / self.rate(currency)
+
+
+@cache
+def bundled_rates() -> Rates:
+    """The rates that ship with the bot."""
+    rows = list(csv.DictReader(RATES.read_text("utf-8").splitlines()))
+    return Rates(rows[0]["as_of"], {"EUR": 1.0, **{row["currency"]: float(row["per_eur"]) for row in rows}})
+
+
+def amount(usd: float, currency: str, rates: Rates) -> str:
+    """A price as it is read: its sign, and as many digits as say something."""
+    value = usd * rates.rate(currency)
+    sign = SIGNS.get(currency, f"{currency} ")
+    if value >= 1_000:
+        return f"{sign}{value:,.0f}"
+    return f"{sign}{value:.2f}" if value >= 0.1 or value == 0 else f"{sign}{value:.3f}"

@@ -1,0 +1,188 @@
+"""The answer to a price question as data, before it is put into words: every number of the text is in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bot.prices.money import Rates, bundled_rates
+from bot.prices.offers import CLASSES, Offer, in_region
+from bot.prices.purchases import Purchase, purchases_of
+from bot.prices.ranking import Range, age_of, lowest_undated, ranges, ranked
+from estimator.catalogue.cards import cards
+from estimator.catalogue.gpus import find_gpu
+from estimator.errors import EstimatorError
+
+WATCH_LIST = (
+    "H100 SXM5 80GB", "H200 SXM 141GB", "B200 SXM", "A100 SXM4 80GB", "L40S", "RTX PRO 6000 Blackwell Server", "RTX 5090",
+    "RTX 4090", "RTX 3090", "MI300X",
+)  # fmt: skip
+"""What is told where nobody names a card."""
+MOST_CARDS = 6
+HOURS_PER_DAY = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """An offer as it is told: ``price`` and ``per_day`` are in the currency of the answer, per GPU."""
+
+    gpu: str
+    provider: str
+    provider_class: str
+    spot: bool
+    price: float
+    per_day: float
+    usd_per_gpu_hour: float
+    gpu_count: int
+    region: str
+    as_of: str
+    age: str
+    source: str
+    url: str
+    quality: str
+    statistic: str
+    n_offers: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRange:
+    """The prices of a class: lowest and highest offer, the median over three providers or more."""
+
+    provider_class: str
+    spot: bool
+    low: Priced
+    high: Priced
+    median: float | None
+    n_offers: int
+    n_providers: int
+    first_day: str
+    last_day: str
+    n_undated: int
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """A purchase price in the currency of the answer."""
+
+    kind: str
+    price: float
+    as_of: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardPrices:
+    """All that is known of one card. ``ranked_as_of``: the ranking is of the snapshot, as of this day."""
+
+    gpu: str
+    ranges: list[PriceRange]
+    cheapest: list[Priced]
+    ranked_as_of: str
+    undated_low: Priced | None
+    purchases: list[Bought]
+    held_back: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriceAnswer:
+    """Prices of cards in one currency; ``rate``: units of it for one USD, by the central bank on ``rate_as_of``."""
+
+    currency: str
+    rate: float
+    rate_as_of: str
+    cards: list[CardPrices]
+    offers: list[Priced]
+    region: str = ""
+    spot: bool | None = None
+    not_priced: list[str] = field(default_factory=list)
+    more_cards: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked: cards by name of the table, a region, only spot (True), only on demand (False), or both."""
+
+    gpus: tuple[str, ...] = ()
+    region: str = ""
+    spot: bool | None = None
+    currency: str = "USD"
+    among: frozenset[str] = frozenset(CLASSES)
+
+
+def gpus_meant(text: str, offers: Sequence[Offer]) -> tuple[str, ...]:
+    """Cards that a name means: each board of it that has a price, or the cards of a size. Raises EstimatorError."""
+    priced = {offer.gpu for offer in offers}
+    try:
+        match = find_gpu(text)
+    except EstimatorError:
+        exact = next((card.name for card in cards() if card.name.casefold() == text.strip().casefold()), None)
+        aliased = next((card.name for card in cards() if text.strip().casefold() in map(str.casefold, card.aliases)), exact)
+        if aliased is None:
+            raise
+        return (aliased,)
+    names = tuple(dict.fromkeys((match.name, *match.candidates)))
+    if match.name not in {card.name for card in cards()}:
+        size = round(match.nominal_gb)
+        names = tuple(card.name for card in cards() if size in card.nominal)
+    return tuple(name for name in names if name in priced) or names[:1]
+
+
+def prices(
+    wanted: Wanted, offers: Sequence[Offer], now: datetime, rates: Rates | None = None, own: tuple[Purchase, ...] = ()
+) -> PriceAnswer:
+    """The answer. Raises UnknownCurrency."""
+    rates = rates or bundled_rates()
+    rate = rates.rate(wanted.currency)
+    shown = wanted.gpus[:MOST_CARDS] if wanted.gpus else WATCH_LIST
+    teller = _Teller(rate, now)
+    chosen = {gpu: [one for one in offers if one.gpu == gpu and _is_wanted(one, wanted)] for gpu in shown}
+    found = [teller.card(gpu, chosen[gpu], own) for gpu in shown]
+    return PriceAnswer(
+        currency=wanted.currency, rate=rate, rate_as_of=rates.as_of,
+        cards=[card for card in found if card.ranges or card.purchases],
+        offers=[teller.offer(one) for gpu in shown for one in chosen[gpu] if one.quality != "quarantined"],
+        region=wanted.region, spot=wanted.spot, not_priced=[card.gpu for card in found if not card.ranges],
+        more_cards=max(0, len(wanted.gpus) - MOST_CARDS),
+    )  # fmt: skip
+
+
+def _is_wanted(offer: Offer, wanted: Wanted) -> bool:
+    kind = wanted.spot is None or offer.spot == wanted.spot
+    return kind and offer.provider_class in wanted.among and in_region(offer, wanted.region)
+
+
+class _Teller:
+    """Puts offers into the currency of the answer."""
+
+    def __init__(self, rate: float, now: datetime) -> None:
+        self._rate, self._now = rate, now
+
+    def offer(self, one: Offer) -> Priced:
+        price = one.usd_per_gpu_hour * self._rate
+        return Priced(
+            gpu=one.gpu, provider=one.provider, provider_class=one.provider_class, spot=one.spot, price=price,
+            per_day=price * HOURS_PER_DAY, usd_per_gpu_hour=one.usd_per_gpu_hour, gpu_count=one.gpu_count,
+            region=one.region if one.region not in ("*", "") else one.region_class, as_of=one.as_of,
+            age=age_of(one, self._now), source=one.source, url=one.url, quality=one.quality, statistic=one.statistic,
+            n_offers=one.n_offers,
+        )  # fmt: skip
+
+    def range(self, one: Range) -> PriceRange:
+        return PriceRange(
+            provider_class=one.provider_class, spot=one.spot, low=self.offer(one.low), high=self.offer(one.high),
+            median=None if one.median_usd is None else one.median_usd * self._rate, n_offers=one.n_offers,
+            n_providers=one.n_providers, first_day=one.first_day, last_day=one.last_day, n_undated=one.n_undated,
+            sources=one.sources,
+        )  # fmt: skip
+
+    def card(self, gpu: str, offers: list[Offer], own: tuple[Purchase, ...]) -> CardPrices:
+        ranking = ranked(offers, self._now)
+        lowest = ranking.offers[0].usd_per_gpu_hour if ranking.offers else float("inf")
+        undated = lowest_undated(offers, lowest)
+        return CardPrices(
+            gpu=gpu, ranges=[self.range(one) for one in ranges(offers)],
+            cheapest=[self.offer(one) for one in ranking.offers], ranked_as_of=ranking.as_of,
+            undated_low=self.offer(undated) if undated else None,
+            purchases=[Bought(one.kind, one.usd * self._rate, one.as_of, one.source) for one in purchases_of(gpu, own)],
+            held_back=sum(one.quality == "quarantined" for one in offers),
+        )  # fmt: skip
