@@ -56,6 +56,7 @@ class Answer(BaseModel):
     estimates: list[Estimate] = []
     smallest_card_gb: list[int | None] = []
     unknown_family: str = ""
+    prices: Any = None
     diagnosis: Diagnosis | None = None
     entries: list[str] = []
     readings: list[ReadingShown] = []

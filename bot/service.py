@@ -57,6 +57,8 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
     """The reply to a question that was understood, in a language, with what the entries say to it."""
     if entries and (question.reply != "answer" or question.question == "help"):
         return _told_by_entries(question, lang, entries)
+    if question.rents is not None:
+        return _priced(question, lang)
     answer = Answer(
         lang="zh" if lang == "zh" else "en",
         reply=question.reply,
@@ -74,6 +76,32 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
         answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
         _ask_back(answer)
     return rendered(answer, question.doubts)
+
+
+def prices(gpus: Sequence[str], lang: str, region: str = "", spot: bool | None = None, currency: str = "") -> Answer:
+    """What cards cost: ranges by class, the cheapest, purchase prices, each with its day and source.
+
+    Without cards, those that most ask about. Raises EstimatorError for an unknown card, UnknownCurrency.
+    """
+    from bot.prices.ask import answered_prices  # most questions are not about money
+
+    found = answered_prices(gpus, lang, region, spot, currency)
+    return rendered(Answer(lang="zh" if lang == "zh" else "en", question="price", prices=found))
+
+
+def _priced(question: Question, lang: str) -> Answer:
+    """The reply to a question of what cards cost."""
+    rents = question.rents or {}
+    named = dict.fromkeys(str(run["gpu"]) for run in question.runs)
+    try:
+        answer = prices(list(named), lang, rents.get("region", ""), rents.get("spot"))
+    except EstimatorError as error:
+        problem = Problem(field=error.field, message=error.message, message_zh=error.message_zh)
+        unknown = Answer(lang="zh" if lang == "zh" else "en", reply="clarify", question="price", runs=question.runs,
+                         missing=["gpu"], estimates=[Estimate(error=problem)])  # fmt: skip
+        return rendered(unknown)
+    read = {"runs": question.runs, "spoken": question.spoken, "readings": _readings(question)}
+    return answer.model_copy(update=read)
 
 
 def _told_by_entries(question: Question, lang: str, entries: Sequence[str]) -> Answer:

@@ -1,7 +1,7 @@
 """The settings of the bot, read from the environment in one place; secrets never show in a text or a log."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -31,6 +31,8 @@ class Settings(BaseSettings):
 
     ``discord_api_base``, ``discord_gateway_url`` and ``discord_cdn_base`` are Discord's own addresses when absent;
     ``vram_bot_data`` is the platform's data folder; ``vram_bot_keep_days`` is how long a card's buttons work;
+    ``vram_bot_price_sources`` are the price sources to ask (none: none is asked), ``vram_bot_price_table`` an own table
+    of prices (else prices.csv or prices.yaml in the data folder), ``vram_bot_currency`` USD or CNY (else by language);
     ``vram_bot_workers`` threads answer and ``vram_bot_drawers`` processes draw (0: the threads do).
     """
 
@@ -43,6 +45,9 @@ class Settings(BaseSettings):
     vram_bot_data: Path = Field(default_factory=data_folder)
     vram_bot_keep_days: Annotated[float, Field(gt=0, le=365)] = 30
     vram_bot_workers: Annotated[int, Field(ge=1, le=32)] = 2
+    vram_bot_price_sources: str = "gpuhunt skypilot"
+    vram_bot_price_table: Path | None = None
+    vram_bot_currency: Literal["", "USD", "CNY"] = ""
     vram_bot_drawers: Annotated[int, Field(ge=0, le=8)] = 1
 
 

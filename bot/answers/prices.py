@@ -1,10 +1,11 @@
 """A price answer in words: each range with its class, count and days; never one bare number."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from bot.answers.ledger import Ledger
 from bot.prices.money import SIGNS
-from bot.prices.view import Bought, CardPrices, Priced, PriceAnswer, PriceRange
+from bot.prices.view import Bought, CardPrices, PriceAnswer, Priced, PriceRange
 from bot.texts import name_of, say
 
 
@@ -39,7 +40,12 @@ class PriceTeller:
 
     def _row(self, path: str, one: PriceRange) -> list[str]:
         name = self.named(one.provider_class, one.spot)
-        return [name, self._between(path, "price", "hour"), self._between(path, "per_day", "day"), self._behind(path, one)]
+        return [
+            name,
+            self._between(path, "price", "hour"),
+            self._between(path, "per_day", "day"),
+            self._behind(path, one),
+        ]
 
     def _between(self, path: str, field: str, unit: str) -> str:
         low, high = self.money(f"{path}.low.{field}"), self.money(f"{path}.high.{field}")
@@ -49,16 +55,19 @@ class PriceTeller:
 
     def _behind(self, path: str, one: PriceRange) -> str:
         """How many offers of whom, the median, and their days."""
-        parts = [self.say("offers", count=self.count(f"{path}.n_offers"), providers=self._providers(path, one))]
+        parts = [self._who(path, one)]
         if one.median is not None:
             parts.append(self.say("median", price=self.money(f"{path}.median")))
         parts.append(self.days(one))
-        return name_of(self._lang, "sign", "comma").join(part for part in parts if part).replace("， ", "，")
+        return name_of(self._lang, "sign", "comma").join(part for part in parts if part)
 
-    def _providers(self, path: str, one: PriceRange) -> str:
-        if one.n_providers == 1:
+    def _who(self, path: str, one: PriceRange) -> str:
+        if one.n_providers == 1 and one.n_offers == 1:
             return one.low.provider
-        return self.say("providers", count=self.count(f"{path}.n_providers"))
+        count = self.count(f"{path}.n_offers")
+        if one.n_providers == 1:
+            return self.say("offers_of_one", count=count, provider=one.low.provider)
+        return self.say("offers", count=count, providers=self.count(f"{path}.n_providers"))
 
     def days(self, one: PriceRange) -> str:
         """The days of a range; what has none is said to have none."""
@@ -68,9 +77,13 @@ class PriceTeller:
         return self.say("partly_undated", days=days) if days else self.say("undated")
 
     def cheapest(self, index: int) -> list[list[str]]:
-        """The cheapest offers of a card."""
-        found = enumerate(self.answer.cards[index].cheapest)
-        return [self._offer(f"cards[{index}].cheapest[{at}]", one) for at, one in found]
+        """The cheapest offers of a card: on demand, then spot."""
+        card = self.answer.cards[index]
+        return [
+            self._offer(f"cards[{index}].{name}[{at}]", one)
+            for name, found in (("cheapest", card.cheapest), ("cheapest_spot", card.cheapest_spot))
+            for at, one in enumerate(found)
+        ]
 
     def _offer(self, path: str, one: Priced) -> list[str]:
         badge = self.say("badge", day=one.as_of) if one.age != "fresh" else one.as_of
@@ -103,9 +116,9 @@ class PriceTeller:
         return self.say("held_back", count=self.count(f"cards[{index}].held_back")) if card.held_back else ""
 
     def sources(self) -> str:
-        """Who says all this."""
+        """Who says all this; the files of one catalogue are named together."""
         names = dict.fromkeys(source for card in self.answer.cards for one in card.ranges for source in one.sources)
-        return name_of(self._lang, "sign", "semicolon").join(_short(name) for name in names)
+        return name_of(self._lang, "sign", "semicolon").join(shortened(names))
 
     def rate(self) -> str:
         """The exchange rate, where one was used."""
@@ -128,6 +141,14 @@ class PriceTeller:
                 first = False
 
 
-def _short(source: str) -> str:
-    """A source without what only a maintainer needs."""
-    return source.split(" (")[0]
+_FILE = re.compile(r"^(\S+) catalogs/(v\d+)/(\w+)/vms\.csv")
+
+
+def shortened(sources: Iterable[str]) -> list[str]:
+    """Sources without what only a maintainer needs (commits and licences stand in the JSON)."""
+    clouds: dict[str, list[str]] = {}
+    for source in sources:
+        file = _FILE.match(source)
+        key, cloud = (f"{file[1]} {file[2]}", file[3]) if file else (source.split(" (")[0], "")
+        clouds.setdefault(key, []).extend([cloud] if cloud else [])
+    return [f"{key} ({', '.join(sorted(set(names)))})" if names else key for key, names in clouds.items()]

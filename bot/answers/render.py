@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from typing import Any
 
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
@@ -53,6 +54,8 @@ def template_of(answer: Answer) -> str:
         return "help"
     if answer.diagnosis is not None:
         return "diagnosis"
+    if answer.prices is not None:
+        return "prices"
     if answer.entries and not answer.estimates:
         return "entries"
     return "one" if len(answer.estimates) == 1 else "several"
@@ -71,11 +74,20 @@ def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False
         d=describer,
         plans=lambda: plans(answer, ledger, describer),
         w=Wreck(answer, ledger, describer),
+        t=_price_teller(answer, ledger),
         problem=problem_in(answer.lang, answer.estimates[0]) if answer.estimates else "",
         sentences=_sentences(answer, doubts),
         examples=texts(answer.lang)["help"]["examples"],
     )
     return answer.model_copy(update={"text": text.strip(), "numbers": ledger.figures, "choices": _choices(doubts)})
+
+
+def _price_teller(answer: Answer, ledger: Ledger) -> Any:
+    if answer.prices is None:
+        return None
+    from bot.answers.prices import PriceTeller  # most answers hold no price
+
+    return PriceTeller(answer.prices, ledger, answer.lang)
 
 
 def _choices(doubts: Sequence[Doubt]) -> list[Choice]:

@@ -15,6 +15,7 @@ COMMANDS = {
     "chat": "bot.cli.chat",
     "diagnose": "bot.cli.diagnose",
     "estimate": "bot.cli.estimate",
+    "prices": "bot.cli.prices",
     "discord": "bot.cli.discord",
 }
 

@@ -19,6 +19,7 @@ from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
 from bot.intake.models import read_models, read_shy_models
 from bot.intake.options import read_refusals, read_unknown_names
+from bot.intake.rents import rents_in
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.sheet import Reading, Sheet
 from bot.intake.stages import read_image_sizes
@@ -36,7 +37,10 @@ MOST_HISTORY = 10
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was understood: ``spoken`` is what the words say, ``runs`` adds each sensible reading of what is open."""
+    """What was understood: ``spoken`` is what the words say, ``runs`` adds each sensible reading of what is open.
+
+    ``rents``: it is asked what cards cost; the region and kind that are asked about.
+    """
 
     reply: str
     question: str
@@ -47,6 +51,7 @@ class Question:
     doubts: list[Doubt] = field(default_factory=list)
     unknown_family: str = ""
     readings: list[Reading] = field(default_factory=list)
+    rents: Fields | None = None
 
 
 def understand(text: str, history: list[str] | None = None, before: Question | None = None) -> Question:
@@ -92,6 +97,12 @@ def _understand_one(text: str, previous: Question | None) -> Question:
         return Question("refuse", "other")
     if asked.question == "help" and not sheet.values("model"):
         return Question("answer", "help")
+    rents = None if sheet.invalid else rents_in(sheet, asked)
+    if rents is not None:
+        spoken = [run for run in spoken_runs(sheet) if run.get("gpu")]
+        return Question(
+            "answer", "price", spoken, [with_facts(run) for run in spoken], readings=sheet.readings, rents=rents
+        )
     if not is_ours(sheet, asked, previous is not None):
         return Question("ignore", "other")
     spoken = _merged(spoken_runs(sheet), previous, asked)

@@ -27,7 +27,9 @@ def checked(offers: Sequence[Offer]) -> list[Offer]:
     """The offers with their quality: quarantined with a reason where the class does not bear the price out."""
     medians = _medians(offers)
     singles = {
-        (one.provider, one.gpu, one.spot, one.region_class): one.usd_per_gpu_hour for one in offers if one.gpu_count == 1
+        (one.provider, one.gpu, one.spot, one.region_class): one.usd_per_gpu_hour
+        for one in offers
+        if one.gpu_count == 1
     }
     return [_judged(offer, medians.get(group_of(offer)), singles) for offer in offers]
 

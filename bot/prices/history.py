@@ -26,6 +26,7 @@ PREFERRED = ("table", "gpuhunt")
 BEHIND = 1.5 * DAY
 """A source that was silent for so much longer than another is not preferred to it."""
 WAIT_MS = 10_000
+END_OF_TIME = 9e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ class History:
             return offer.quality, offer.reason
         twice = abs(last[0] - offer.usd_per_gpu_hour) < SAME
         good = self._database.execute(
-            "select usd from observations where offer = ? and quality != 'quarantined' order by at desc limit 1", (number,)
+            "select usd from observations where offer = ? and quality != 'quarantined' order by at desc limit 1",
+            (number,),
         ).fetchone()
         return moved(offer, good[0] if good else last[0], twice)
 
@@ -149,12 +151,13 @@ class History:
         facts = (offer.provider_class, offer.region_class, offer.statistic, offer.n_offers, offer.source, offer.url,
                  offer.note, dated, offer.valid_until)  # fmt: skip
         found = self._database.execute(
-            f"select id from offers where {' and '.join(f'{name} = ?' for name in KEY)}", key  # noqa: S608 - names of ours
+            f"select id from offers where {' and '.join(f'{name} = ?' for name in KEY)}",  # noqa: S608 - names of ours
+            key,
         ).fetchone()
         if found:
             self._database.execute(
-                "update offers set provider_class = ?, region_class = ?, statistic = ?, n_offers = ?, told_by = ?, url = ?,"
-                " note = ?, dated = ?, valid_until = ?, last_seen = ?, missed = 0, gone = null where id = ?",
+                "update offers set provider_class = ?, region_class = ?, statistic = ?, n_offers = ?, told_by = ?,"
+                " url = ?, note = ?, dated = ?, valid_until = ?, last_seen = ?, missed = 0, gone = null where id = ?",
                 (*facts, now, found[0]),
             )
             return int(found[0])
@@ -206,7 +209,8 @@ class History:
         """The last run of each source."""
         rows = self._database.execute(
             "select source, at, status, error, (select max(at) from runs good where good.source = runs.source"
-            " and good.status != 'failed') from runs where id in (select max(id) from runs group by source) order by source"
+            " and good.status != 'failed') from runs where id in (select max(id) from runs group by source)"
+            " order by source"
         ).fetchall()
         return [Run(*row) for row in rows]
 
@@ -252,11 +256,11 @@ class History:
     def _rows(
         self, where: str, values: tuple[Any, ...], moment: float | None = None, gpu: str | None = None
     ) -> list[tuple[tuple[Any, ...], Offer]]:
-        wanted = (*values, *((gpu,) if gpu else ()))
+        wanted = (END_OF_TIME if moment is None else moment, *values, *((gpu,) if gpu else ()))
         rows = self._database.execute(
             f"select {_COLUMNS} from offers join observations seen on seen.offer = offers.id and seen.at ="  # noqa: S608
             " (select max(at) from observations good where good.offer = offers.id and good.quality != 'quarantined'"
-            f" and good.at <= {moment if moment is not None else 9e15}) where {where} {'and offers.gpu = ?' if gpu else ''}",
+            f" and good.at <= ?) where {where} {'and offers.gpu = ?' if gpu else ''}",
             wanted,
         ).fetchall()
         return [(row, _offer(row)) for row in rows]
@@ -267,9 +271,9 @@ class History:
 
 
 _COLUMNS = (
-    "offers.source, offers.gpu, offers.provider, offers.provider_class, offers.instance, offers.gpu_count, offers.region,"
-    " offers.region_class, offers.spot, seen.usd, seen.native, seen.currency, offers.dated, offers.told_by, offers.url,"
-    " offers.note, offers.statistic, offers.n_offers, seen.quality, seen.reason, offers.last_seen, offers.valid_until,"
+    "offers.source, offers.gpu, offers.provider, offers.provider_class, offers.instance, offers.gpu_count,"
+    " offers.region, offers.region_class, offers.spot, seen.usd, seen.native, seen.currency, offers.dated,"
+    " offers.told_by, offers.url, offers.note, offers.statistic, offers.n_offers, seen.quality, seen.reason, offers.last_seen, offers.valid_until,"
     " seen.at"
 )
 _AT, _SEEN = 22, 20

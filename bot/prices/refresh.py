@@ -52,7 +52,7 @@ def refresh(
 ) -> list[Outcome]:
     """Ask every source and write down what it said. A source that has not answered in time counts as failed."""
     marks = {source.name: history.etag(source.name) for source in sources}
-    answers: dict[str, Fetched | None | SourceFailed] = {}
+    answers: dict[str, Fetched | SourceFailed | None] = {}
     threads = _asked(sources, marks, answers, datetime.fromtimestamp(clock(), UTC))
     until = time.monotonic() + seconds
     outcomes = []
@@ -70,7 +70,7 @@ def next_in_seconds(random_number: Callable[[], float] = random.random) -> float
 
 
 def _asked(
-    sources: Sequence[Source], marks: dict[str, str], answers: dict[str, Fetched | None | SourceFailed], now: datetime
+    sources: Sequence[Source], marks: dict[str, str], answers: dict[str, Fetched | SourceFailed | None], now: datetime
 ) -> list[threading.Thread]:
     """A thread for each source, a few of them at work at a time; daemons, so that a stuck one holds no stop up."""
     gate = threading.Semaphore(AT_A_TIME)
@@ -91,7 +91,7 @@ def _asked(
     return threads
 
 
-def _written(history: History, name: str, answer: Fetched | None | SourceFailed, now: float) -> Outcome:
+def _written(history: History, name: str, answer: Fetched | SourceFailed | None, now: float) -> Outcome:
     if isinstance(answer, SourceFailed):
         log.warning("%s", answer)
         history.failed(name, str(answer), now)

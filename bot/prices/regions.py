@@ -3,29 +3,38 @@
 import re
 
 TOKENS = {
-    "CN-mainland": ("cn", "china", "beijing", "shanghai", "hangzhou", "shenzhen"),
-    "HK": ("hk", "hongkong"),
+    "CN-mainland": (
+        "cn", "china", "beijing", "shanghai", "hangzhou", "shenzhen",
+    ),
+    "HK": (
+        "hk", "hongkong",
+    ),
     "US": (
         "us", "usa", "na", "eastus", "eastus2", "westus", "westus2", "westus3", "centralus", "southcentralus",
         "northcentralus", "westcentralus", "virginia", "texas", "oregon",
     ),
     "Europe": (
-        "eu", "eur", "europe", "fr", "france", "de", "germany", "gb", "uk", "fi", "fin", "finland", "ice", "is", "iceland",
-        "nl", "netherlands", "no", "norway", "se", "sweden", "swedencentral", "pl", "poland", "es", "spain", "it", "italy",
-        "ch", "switzerland", "ro", "romania", "bg", "bulgaria", "cz", "dk", "gr", "ua", "pt", "hu", "hr", "si", "ie", "at",
-        "be", "westeurope", "northeurope", "uksouth", "ukwest", "francecentral", "germanywestcentral", "ee", "lt", "lv",
+        "eu", "eur", "europe", "fr", "france", "de", "germany", "gb", "uk", "fi", "fin", "finland", "ice", "is",
+        "iceland", "nl", "netherlands", "no", "norway", "se", "sweden", "swedencentral", "pl", "poland", "es",
+        "spain", "it", "italy", "ch", "switzerland", "ro", "romania", "bg", "bulgaria", "cz", "dk", "gr", "ua", "pt",
+        "hu", "hr", "si", "ie", "at", "be", "westeurope", "northeurope", "uksouth", "ukwest", "francecentral",
+        "germanywestcentral", "ee", "lt", "lv",
     ),
     "Asia-Pacific": (
-        "asia", "ap", "apac", "jp", "japan", "kr", "korea", "sg", "singapore", "tw", "taiwan", "vn", "vietnam", "th", "my",
-        "malaysia", "id", "indonesia", "ph", "au", "australia", "oc", "nz", "sea", "japaneast", "japanwest", "koreacentral",
-        "southeastasia", "eastasia", "australiaeast", "as",
+        "asia", "ap", "apac", "jp", "japan", "kr", "korea", "sg", "singapore", "tw", "taiwan", "vn", "vietnam", "th",
+        "my", "malaysia", "id", "indonesia", "ph", "au", "australia", "oc", "nz", "sea", "japaneast", "japanwest",
+        "koreacentral", "southeastasia", "eastasia", "australiaeast", "as",
     ),
-    "India": ("in", "india", "in1", "centralindia", "southindia", "westindia", "bangalore", "mumbai"),
+    "India": (
+        "in", "india", "in1", "centralindia", "southindia", "westindia", "bangalore", "mumbai",
+    ),
     "Americas": (
-        "ca", "canada", "canadacentral", "canadaeast", "br", "brazil", "brazilsouth", "mx", "mexico", "southamerica", "sa",
-        "cl", "co", "ar", "northamerica",
+        "ca", "canada", "canadacentral", "canadaeast", "br", "brazil", "brazilsouth", "mx", "mexico", "southamerica",
+        "sa", "cl", "co", "ar", "northamerica",
     ),
-    "ME-Africa": ("me", "af", "africa", "ae", "uae", "uaenorth", "il", "israel", "israelcentral", "za", "qatar", "qa", "sau"),
+    "ME-Africa": (
+        "me", "af", "africa", "ae", "uae", "uaenorth", "il", "israel", "israelcentral", "za", "qatar", "qa", "sau",
+    ),
 }  # fmt: skip
 CLASS_OF = {token: name for name, tokens in TOKENS.items() for token in tokens}
 GLOBAL = "global"

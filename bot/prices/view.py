@@ -1,6 +1,6 @@
 """The answer to a price question as data, before it is put into words: every number of the text is in it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,11 +13,13 @@ from estimator.catalogue.gpus import find_gpu
 from estimator.errors import EstimatorError
 
 WATCH_LIST = (
-    "H100 SXM5 80GB", "H200 SXM 141GB", "B200 SXM", "A100 SXM4 80GB", "L40S", "RTX PRO 6000 Blackwell Server", "RTX 5090",
-    "RTX 4090", "RTX 3090", "MI300X",
+    "H100 SXM5 80GB", "H200 SXM 141GB", "B200 SXM", "A100 SXM4 80GB", "L40S", "RTX PRO 6000 Blackwell Server",
+    "RTX 5090", "RTX 4090", "RTX 3090", "MI300X",
 )  # fmt: skip
 """What is told where nobody names a card."""
-MOST_CARDS = 6
+Lows = dict[str, list[tuple[str, float]]]
+"""By class, the lowest price in USD of each day."""
+MOST_CARDS, MOST_SPOT = 6, 2
 HOURS_PER_DAY = 24
 
 
@@ -71,16 +73,29 @@ class Bought:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceLine:
+    """The lowest price on demand of a class on each day it is known, in the currency of the answer."""
+
+    provider_class: str
+    points: list[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class CardPrices:
-    """All that is known of one card. ``ranked_as_of``: the ranking is of the snapshot, as of this day."""
+    """All that is known of one card. ``ranked_as_of``: nothing newer is known than this day, and the ranking is of it.
+
+    ``cheapest`` is on demand unless only spot is asked about; ``cheapest_spot`` stands apart.
+    """
 
     gpu: str
     ranges: list[PriceRange]
     cheapest: list[Priced]
     ranked_as_of: str
+    cheapest_spot: list[Priced]
     undated_low: Priced | None
     purchases: list[Bought]
     held_back: int
+    history: list[PriceLine] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +131,9 @@ def gpus_meant(text: str, offers: Sequence[Offer]) -> tuple[str, ...]:
         match = find_gpu(text)
     except EstimatorError:
         exact = next((card.name for card in cards() if card.name.casefold() == text.strip().casefold()), None)
-        aliased = next((card.name for card in cards() if text.strip().casefold() in map(str.casefold, card.aliases)), exact)
+        aliased = next(
+            (card.name for card in cards() if text.strip().casefold() in map(str.casefold, card.aliases)), exact
+        )
         if aliased is None:
             raise
         return (aliased,)
@@ -128,17 +145,22 @@ def gpus_meant(text: str, offers: Sequence[Offer]) -> tuple[str, ...]:
 
 
 def prices(
-    wanted: Wanted, offers: Sequence[Offer], now: datetime, rates: Rates | None = None, own: tuple[Purchase, ...] = ()
+    wanted: Wanted,
+    offers: Sequence[Offer],
+    now: datetime,
+    rates: Rates | None = None,
+    own: tuple[Purchase, ...] = (),
+    lows: Mapping[str, Lows] | None = None,
 ) -> PriceAnswer:
-    """The answer. Raises UnknownCurrency."""
+    """The answer. ``lows``: for each card the lowest prices by class and day. Raises UnknownCurrency."""
     rates = rates or bundled_rates()
     rate = rates.rate(wanted.currency)
     shown = wanted.gpus[:MOST_CARDS] if wanted.gpus else WATCH_LIST
     teller = _Teller(rate, now)
     chosen = {gpu: [one for one in offers if one.gpu == gpu and _is_wanted(one, wanted)] for gpu in shown}
-    found = [teller.card(gpu, chosen[gpu], own) for gpu in shown]
+    found = [teller.card(gpu, chosen[gpu], own, (lows or {}).get(gpu, {})) for gpu in shown]
     return PriceAnswer(
-        currency=wanted.currency, rate=rate, rate_as_of=rates.as_of,
+        currency=wanted.currency, rate=round(rate, 4), rate_as_of=rates.as_of,
         cards=[card for card in found if card.ranges or card.purchases],
         offers=[teller.offer(one) for gpu in shown for one in chosen[gpu] if one.quality != "quarantined"],
         region=wanted.region, spot=wanted.spot, not_priced=[card.gpu for card in found if not card.ranges],
@@ -175,14 +197,19 @@ class _Teller:
             sources=one.sources,
         )  # fmt: skip
 
-    def card(self, gpu: str, offers: list[Offer], own: tuple[Purchase, ...]) -> CardPrices:
-        ranking = ranked(offers, self._now)
+    def card(self, gpu: str, offers: list[Offer], own: tuple[Purchase, ...], lows: Lows) -> CardPrices:
+        on_demand = [one for one in offers if not one.spot]
+        ranking, spot = ranked(on_demand, self._now), ranked([one for one in offers if one.spot], self._now)
         lowest = ranking.offers[0].usd_per_gpu_hour if ranking.offers else float("inf")
-        undated = lowest_undated(offers, lowest)
+        undated = lowest_undated(on_demand, lowest)
         return CardPrices(
             gpu=gpu, ranges=[self.range(one) for one in ranges(offers)],
-            cheapest=[self.offer(one) for one in ranking.offers], ranked_as_of=ranking.as_of,
+            cheapest=[self.offer(one) for one in ranking.offers], ranked_as_of=ranking.as_of or spot.as_of,
+            cheapest_spot=[self.offer(one) for one in spot.offers[: MOST_SPOT if on_demand else None]],
             undated_low=self.offer(undated) if undated else None,
             purchases=[Bought(one.kind, one.usd * self._rate, one.as_of, one.source) for one in purchases_of(gpu, own)],
             held_back=sum(one.quality == "quarantined" for one in offers),
+            history=[
+                PriceLine(name, [(day, usd * self._rate) for day, usd in points]) for name, points in lows.items()
+            ],
         )  # fmt: skip

@@ -8,7 +8,8 @@ from bot.settings import BadSettings, Settings, settings_from_environment
 
 NAMES = (
     "DISCORD_TOKEN", "DISCORD_API_BASE", "DISCORD_GATEWAY_URL", "DISCORD_CDN_BASE", "VRAM_BOT_DATA",
-    "VRAM_BOT_KEEP_DAYS", "VRAM_BOT_WORKERS", "VRAM_BOT_DRAWERS",
+    "VRAM_BOT_KEEP_DAYS", "VRAM_BOT_WORKERS", "VRAM_BOT_DRAWERS", "VRAM_BOT_PRICE_SOURCES",
+    "VRAM_BOT_PRICE_TABLE", "VRAM_BOT_CURRENCY",
 )  # fmt: skip
 
 

@@ -19,6 +19,8 @@ def cards_of(answer: Answer) -> list[Card]:
         return []
     if answer.reply == "refuse":
         return [refusal_card(voice)]
+    if answer.prices is not None:
+        return [_price_card(answer)]
     if answer.diagnosis is not None or (answer.entries and not answer.estimates):
         return [told_card(voice)]
     if answer.reply == "clarify" or (answer.question != "help" and not answer.estimates):
@@ -26,3 +28,9 @@ def cards_of(answer: Answer) -> list[Card]:
     if answer.question == "help":
         return [help_card(voice)]
     return [one_card(voice) if len(answer.estimates) == 1 else comparison_card(voice)]
+
+
+def _price_card(answer: Answer) -> Card:
+    from bot.answers.card.prices import price_card  # most cards hold no price
+
+    return price_card(answer)

@@ -179,13 +179,14 @@ def _figures(found: Estimate) -> dict[str, str]:
 
 
 @cache
-def _templates() -> Environment:
+def picture_templates() -> Environment:
+    """The templates of pictures."""
     loader = PackageLoader("bot.answers", "templates/picture")
     return Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
 
 
 def _svg(name: str, voice: Voice, **values: object) -> str:
-    template = _templates().get_template(f"{name}.svg.j2")
+    template = picture_templates().get_template(f"{name}.svg.j2")
     return template.render(
         width=WIDTH, edge=EDGE, font=fonts.family(voice.lang), say=voice.say, gib=gib, coarse=coarse, voice=voice,
         a=voice.answer, room=ROOM_FOR_FIGURE, **values,

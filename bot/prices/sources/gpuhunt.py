@@ -1,5 +1,7 @@
-"""gpuhunt's published catalogue, through its library (the extra ``prices``); another address by its own setting,
-GPUHUNT_CATALOG_URL."""
+"""gpuhunt's published catalogue, through its library (the extra ``prices``).
+
+Its own setting GPUHUNT_CATALOG_URL leads to another address.
+"""
 
 import hashlib
 import logging

@@ -99,7 +99,7 @@ def _rows(content: bytes, url: str) -> list[Row]:
         rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     except (UnicodeDecodeError, csv.Error) as error:
         raise SourceFailed(f"{url} is no CSV: {error}") from None
-    if not rows or not NEEDED <= rows[0].keys():
+    if not rows or not rows[0].keys() >= NEEDED:
         raise SourceFailed(f"{url} has no rows of the known form; its columns may have changed")
     return [{key: value or "" for key, value in row.items() if key} for row in rows]
 

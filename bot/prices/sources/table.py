@@ -33,12 +33,15 @@ def _day(value: Any) -> Any:
 
 
 class Line(BaseModel):
-    """A line of the table: ``price`` for an hour, day or month (``per``) or for buying, of one card or (``price_of``)
-    of a host with all its ``gpu_count`` cards."""
+    """A line of the table.
+
+    ``price`` is for an hour, day or month (``per``) or for buying, of one card or (``price_of``) of a host with all
+    its ``gpu_count`` cards.
+    """
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
-    gpu: str
+    gpu: Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
     price: Annotated[float, Field(gt=0, le=10_000_000)]
     currency: str = "CNY"
     kind: Literal["rent", "spot", "lease", "buy"] = "rent"
@@ -80,9 +83,7 @@ class OwnTable:
     def purchases(self, now: datetime) -> tuple[Purchase, ...]:
         """What the table says of buying."""
         return tuple(
-            Purchase(
-                self._gpu(number, line), "own", self._usd(number, line), line.as_of.isoformat(), line.source
-            )
+            Purchase(self._gpu(number, line), "own", self._usd(number, line), line.as_of.isoformat(), line.source)
             for number, line in self._valid(self._content(), now)
             if line.kind == "buy"
         )

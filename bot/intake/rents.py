@@ -1,0 +1,30 @@
+"""Whether a message asks what a card costs, rather than what a run on it costs."""
+
+from typing import Any
+
+from bot.intake.asked import AMOUNTS, Asked
+from bot.intake.sheet import Sheet
+
+OF_A_RUN = ("model", "size", "method", "stage", "micro_batch", "seq_len", "closed", "family")
+"""What is said of a run: with any of it, money is asked of the run."""
+MONEY = frozenset({"price", "cost"})
+HOW_MUCH = frozenset({"need_memory"})
+
+
+def rents_in(sheet: Sheet, asked: Asked) -> dict[str, Any] | None:
+    """The region and kind that are asked about, None where it is no question of a card's price."""
+    if any(sheet.values(name) for name in (*OF_A_RUN, *AMOUNTS)):
+        return None
+    rent = sheet.has("rent")
+    money = bool(sheet.questions & MONEY) or (rent and bool(sheet.questions & HOW_MUCH))
+    if not money or not (sheet.values("hardware") or (rent and asked.domain)):
+        return None
+    kind = next((word for word in ("spot", "on_demand") if sheet.has("rent_kind", value=word)), None)
+    region = next(
+        (name for name in ("US", "Europe", "CN", "Asia-Pacific", "HK", "India") if _is_named(sheet, name)), ""
+    )
+    return {"region": region, "spot": None if kind is None else kind == "spot"}
+
+
+def _is_named(sheet: Sheet, region: str) -> bool:
+    return sheet.has("rent_region", value=region)
