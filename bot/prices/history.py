@@ -273,8 +273,8 @@ class History:
 _COLUMNS = (
     "offers.source, offers.gpu, offers.provider, offers.provider_class, offers.instance, offers.gpu_count,"
     " offers.region, offers.region_class, offers.spot, seen.usd, seen.native, seen.currency, offers.dated,"
-    " offers.told_by, offers.url, offers.note, offers.statistic, offers.n_offers, seen.quality, seen.reason, offers.last_seen, offers.valid_until,"
-    " seen.at"
+    " offers.told_by, offers.url, offers.note, offers.statistic, offers.n_offers, seen.quality, seen.reason,"
+    " offers.last_seen, offers.valid_until, seen.at"
 )
 _AT, _SEEN = 22, 20
 
