@@ -204,7 +204,8 @@ def test_the_table_gives_rents_leases_and_purchases(tmp_path: Path) -> None:
 
 def test_yaml_does_as_well(tmp_path: Path) -> None:
     (tmp_path / "prices.yaml").write_text(
-        "- {gpu: 4090, price: 15.84, currency: CNY, price_of: host, gpu_count: 8, as_of: 2026-11-30, valid_until: 2027-01-01}\n"
+        "- {gpu: 4090, price: 15.84, currency: CNY, price_of: host, gpu_count: 8, as_of: 2026-11-30,"
+        " valid_until: 2027-01-01}\n"
     )
     own = [one for one in market_in(tmp_path, NOW).offers if not one.embedded]
     assert [(round(one.usd_per_gpu_hour, 4), one.valid_until) for one in own] == [(0.2976, "2027-01-01")]
