@@ -171,7 +171,8 @@ def test_gpuhunt_itself_reads_a_folder(tmp_path: Path, monkeypatch: pytest.Monke
     found = GpuHunt().fetch(NOW, "")
     assert found is not None
     assert {(one.provider, one.gpu, one.usd_per_gpu_hour, one.spot) for one in found.offers} == {
-        ("aws", "H100 SXM5 80GB", 6.88, False), ("lambda", "H100 PCIe 80GB", 2.49, False), ("runpod", "RTX 4090", 0.34, True),
+        ("aws", "H100 SXM5 80GB", 6.88, False), ("lambda", "H100 PCIe 80GB", 2.49, False),
+        ("runpod", "RTX 4090", 0.34, True),
     }  # fmt: skip
     assert found.covers == {"aws", "lambda", "runpod"}
     assert sum(found.left_out.values()) == 2
