@@ -1,6 +1,7 @@
 """The entry that answers a question: by its own phrases, else by full-text search, else none."""
 
 import re
+import sqlite3
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -76,7 +77,8 @@ def _index() -> "sqlite_utils.db.Table":
     """All entries in memory, each language a row, with an index of three characters that serves Chinese and Latin."""
     import sqlite_utils  # only questions that match no phrase need it
 
-    database = sqlite_utils.Database(memory=True)
+    # built once, then only read, by whichever thread answers
+    database = sqlite_utils.Database(sqlite3.connect(":memory:", check_same_thread=False))
     rows = [{"id": entry.id, "words": _held(entry, lang)} for entry in entries().values() for lang in entry.bodies]
     table = database.table("entry")
     table.insert_all(rows)
