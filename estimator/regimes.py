@@ -31,7 +31,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
     batch, length = (run.micro_batch or 1) * rows_per_item(run), tokens_per_row(run)
     details = run.details or {}
     kind, every = checkpointing(run.gradient_checkpointing)
-    autocast = bool(run.autocast)
+    autocast = bool(run.autocast) and not in_half(run)
     return Regime(
         itemsize=itemsize(run.precision),
         autocast=autocast,
@@ -124,6 +124,11 @@ def itemsize(precision: str | None) -> int:
         ) from None
 
 
+def in_half(run: Run) -> bool:
+    """Whether DeepSpeed has cast the whole model, adapters too, to its half type; nothing runs under autocast then."""
+    return run.parallel is not None and run.parallel.engine == "deepspeed" and "fp32" not in str(run.precision)
+
+
 def adapted(run: Run) -> bool:
     """Whether only adapters train."""
     return run.method in ("lora", "dora", "qlora")
@@ -136,7 +141,7 @@ def _adapter(run: Run, arch: Architecture) -> AdapterRegime:
     return AdapterRegime(
         rank=adapter.rank or 16,
         targets=targets,
-        itemsize=ADAPTER_SIZES[adapter.dtype or "fp32"],
+        itemsize=2 if in_half(run) else ADAPTER_SIZES[adapter.dtype or "fp32"],
         dropout=adapter.dropout or 0.0 if drops(run) else 0.0,
         dora=run.method == "dora",
         moved=() if linear_experts(run, arch) else moved(arch, targets, run.framework),

@@ -34,6 +34,7 @@ Precision = Literal[
 ]
 Attention = Literal["eager", "sdpa", "flash2", "flash3", "flex"]
 Loss = Literal["standard", "chunked", "fused", "fused-ce-logits"]
+Engine = Literal["none", "ddp", "deepspeed", "fsdp1", "fsdp2", "megatron", "device_map"]
 Place = Literal["none", "cpu", "nvme"]
 Verdict = Literal["fits", "tight", "does_not_fit"]
 Phase = Literal["load", "forward", "loss", "backward", "optimizer_step", "prefill", "decode"]
@@ -78,7 +79,7 @@ class Adapter(Strict):
 class Parallel(Strict):
     """How a run is spread over cards; ``cards = data x replicate x tensor x pipeline x context``."""
 
-    engine: Literal["none", "ddp", "deepspeed", "fsdp1", "fsdp2", "megatron", "device_map"] = "none"
+    engine: Engine = "none"
     data: Count = 1
     zero: Annotated[int, Field(ge=0, le=3), _no_switch("int")] = 0
     replicate: Count = 1

@@ -3,7 +3,7 @@
 from functools import cache, lru_cache
 
 from estimator.errors import EstimatorError
-from estimator.schema import Assumption, Offload, Parallel, Run
+from estimator.schema import Assumption, Engine, Offload, Parallel, Run
 
 
 def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
@@ -13,7 +13,7 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
     if run.parallel is not None and run.task == "train":
         run = run.model_copy(update={"parallel": agreeing(run.gpu_count or 1, run.parallel)})
     if run.parallel is None or (run.parallel == Parallel() and (run.gpu_count or 1) > 1):
-        parallel = update["parallel"] = parallel_of(run.gpu_count or 1, run.task, run.engine)
+        parallel = update["parallel"] = parallel_of(run.gpu_count or 1, run.task, run.engine, run.framework)
         said.append(TENSOR if parallel.tensor > 1 else _engine(parallel.engine))
     if run.offload is None:
         update["offload"] = ON_THE_CARD
@@ -53,6 +53,10 @@ def agreeing(count: int, parallel: Parallel) -> Parallel:
 ENGINES = {
     "none": ("one card", "单卡"),
     "ddp": ("several cards and no engine named: a copy on each", "多卡且未指定并行方式：每卡一份副本"),
+    "fsdp1": ("this framework's own: FSDP", "该框架默认使用 FSDP"),
+    "fsdp2": ("this framework's own: FSDP2", "该框架默认使用 FSDP2"),
+    "megatron": ("this framework's own: the distributed optimizer", "该框架默认使用分布式优化器"),
+    "deepspeed": ("DeepSpeed with no stage named: ZeRO-2", "未说明 ZeRO 阶段，按 ZeRO-2 计算"),
     "device_map": ("several cards and no engine named: layers dealt out", "多卡且未指定并行方式：按层分摊"),
 }
 ON_THE_CARD = Offload()
@@ -63,6 +67,13 @@ TENSOR = Assumption(
     why="several cards: every layer is split over them (tensor parallel)",
     why_zh="多张卡：每层切分到各卡（张量并行）",
 )
+OF_FRAMEWORK: dict[str | None, tuple[Engine, int]] = {
+    "torchtitan": ("fsdp2", 3),
+    "fsdp_qlora": ("fsdp1", 3),
+    "megatron": ("megatron", 1),
+    "deepspeed": ("deepspeed", 2),
+}
+"""What several cards do in frameworks that exist for it."""
 NOTHING_OFFLOADED = Assumption(
     field="offload",
     value="none",
@@ -72,10 +83,13 @@ NOTHING_OFFLOADED = Assumption(
 
 
 @lru_cache(maxsize=64)
-def parallel_of(cards: int, task: str | None, engine: str | None = None) -> Parallel:
+def parallel_of(cards: int, task: str | None, engine: str | None = None, framework: str | None = None) -> Parallel:
     """What several cards do when nothing is said."""
     if cards == 1:
         return Parallel()
+    if task == "train" and framework in OF_FRAMEWORK:
+        own, zero = OF_FRAMEWORK[framework]
+        return Parallel(engine=own, data=cards, zero=zero)
     if task != "train" and engine in SERVERS:
         return Parallel(tensor=cards)
     return Parallel(engine="ddp", data=cards) if task == "train" else Parallel(engine="device_map")

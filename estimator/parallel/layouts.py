@@ -90,9 +90,9 @@ def zero_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
     )
     return Layout(
         engine="deepspeed",
-        shards=parallel.data * parallel.context,
+        shards=parallel.data * parallel.context if stage else 1,
         replicas=parallel.replicate,
-        zero=stage,
+        zero=stage or 1,
         bucket=_elements(given, "reduce_bucket_size", bucket),
         prefetch_bucket=_elements(given, "stage3_prefetch_bucket_size", PREFETCH_BUCKET),
         persistence=_elements(given, "stage3_param_persistence_threshold", PERSISTENCE),

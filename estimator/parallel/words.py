@@ -34,6 +34,8 @@ def layout_notes(run: Run, setting: Setting) -> Iterator[Note]:
     count, layout = run.gpu_count or 1, setting.layout
     if layout.cut:
         yield ("parallel.engine", layout.engine, *_sharded(layout))
+    elif layout.engine == "deepspeed":
+        yield ("parallel.zero", layout.zero, *_zero(layout))
     elif layout.engine == "ddp":
         yield ("gpu_count", count, *COPIES)
     elif count > 1 and run.task != "train":
@@ -62,6 +64,22 @@ def _sharded(layout: Layout) -> tuple[str, str]:
         f"{name} over {layout.shards} cards{copies}: the figures are those of rank 0, the fullest card; activations, "
         "buffers and the unit in use do not shrink with more cards",
         f"{name}，{layout.shards} 卡分片{copies_zh}：数字为占用最多的 rank 0；激活、缓冲区与正在使用的单元不随卡数减少",
+    )
+
+
+def _zero(layout: Layout) -> tuple[str, str]:
+    """Stages 1 and 2: weights are whole on every card."""
+    dealt, dealt_zh = ("states", "优化器状态") if layout.zero == 1 else ("states and gradients", "优化器状态与梯度")
+    if layout.shards == 1:
+        return (
+            "DeepSpeed without partitions: weights, fp32 copies and states are whole on every card",
+            "DeepSpeed 未分片：每张卡都保存完整的权重、fp32 副本与优化器状态",
+        )
+    return (
+        f"ZeRO-{layout.zero} deals out {dealt} to {layout.shards} cards; weights and activations stay whole. The "
+        "figures are those of rank 0, which holds the embedding's part",
+        f"ZeRO-{layout.zero} 由 {layout.shards} 张卡分担{dealt_zh}；权重与激活仍各存一份。"
+        "数字为 rank 0（负责词嵌入部分）",
     )
 
 
