@@ -64,3 +64,7 @@ def test_nothing_and_a_missing_file_are_told(piped: Callable[..., Done]) -> None
     done = piped("", "no/such/file")
     assert done.status == 2
     assert "no/such/file" in done.err
+
+
+def test_what_says_nothing_is_not_guessed_at(piped: Callable[..., Done]) -> None:
+    assert piped("\x00\x01 lorem ipsum dolor", "-", "--lang", "en").out.startswith("I cannot tell why from this.")
