@@ -24,6 +24,7 @@ class Fsdp1(Runtime):
         self.ledger = Ledger(tape)
         self.layout = layout
         self.outside = layout.outside
+        self.mixes = not layout.leaf_units
         self.over = False
         """The model has returned."""
         self.ahead = layout.reshard and layout.prefetch == "pre"

@@ -176,7 +176,8 @@ class Model:
     def layer(self, index: int) -> Layer:
         """Layer ``index`` of the real model."""
         kind = self.inventory.kinds[self.inventory.layers[index]]
-        layer = Layer(self.tape, self.regime, kind.weights, kind, self.trains(index))
+        mixed = self.runtime.mixes and self.regime.adapter is not None
+        layer = Layer(self.tape, self.regime, kind.weights, kind, mixed or self.trains(index))
         layer.index, layer.runtime = index, self.runtime
         self.layers.append(layer)
         return layer

@@ -19,6 +19,8 @@ class Runtime:
 
     outside = False
     reduces = False
+    mixes = False
+    """Frozen weights share one flat parameter with adapters: gradients of all of it are made (FSDP1)."""
     tensor: "TensorParallel | None" = None
     """What is added where layers are shared by several ranks."""
     context = 1
