@@ -54,10 +54,17 @@ def commands(run: Run, change: Mapping[str, Any], framework: str | None = None) 
     known = table_of(run, framework)
     if known is None:
         return []
-    leaves = [(name, value) for name, value in _leaves(change) if not ("method" in change and name in WITH_METHOD)]
+    whole = dict(_leaves(change))
+    skipped = {*(WITH_METHOD if "method" in change else ()), *(("parallel.engine",) if _offloads(whole) else ())}
+    leaves = [(name, value) for name, value in whole.items() if name not in skipped]
     lines = [line for name, value in leaves for line in _lines(known, name, value, run) or ()]
     filled = figures(run) if lines else {}
     return list(dict.fromkeys(line.format_map(filled) for line in lines))
+
+
+def _offloads(change: Mapping[str, Any]) -> bool:
+    """Whether states or weights go to the host: its switch names the engine's file as well."""
+    return any(change.get(f"offload.{name}") == "cpu" for name in ("optimizer", "parameters"))
 
 
 def _lines(known: dict[str, Any], name: str, value: Any, run: Run) -> list[str] | None:

@@ -3,27 +3,58 @@
 from estimator.catalogue.sizes import sizes_gb
 from estimator.downgrades.around import Around
 from estimator.downgrades.figures import effective_batch
-from estimator.downgrades.training import changed
-from estimator.schema import Parallel, Run
+from estimator.downgrades.training import changed, half_type
+from estimator.schema import Offload, Parallel, Run
 from estimator.serving.plan import SERVERS
 
 GIB = 1 << 30
 COUNTS = (2, 3, 4, 6, 8, 12, 16, 32, 64)
+WHOLE = 3
+"""ZeRO's stage that shares out weights, gradients and states."""
 TENSOR_COUNTS = (2, 4, 8, 16)
 SHARDED_COUNTS = (2, 4, 8, 16, 32, 64)
 
 
 def shard(run: Run, around: Around) -> tuple[Run, ...]:
     """Shared-out weights instead of a copy on each of several cards."""
-    cards = run.gpu_count or 1
-    engine = run.parallel.engine if run.parallel else "none"
-    if run.task != "train" or cards == 1 or engine not in ("none", "ddp") or "8bit" in str(run.optimizer):
+    cards, known = run.gpu_count or 1, run.parallel or Parallel()
+    if run.task != "train" or cards == 1 or "8bit" in str(run.optimizer):
         return ()
-    return tuple(changed(run, parallel=one) for one in _sharded(cards))
+    if known.engine == "deepspeed" and known.zero < WHOLE:
+        return (changed(run, parallel=known.model_copy(update={"zero": WHOLE})),)
+    return (changed(run, parallel=_sharded(run, cards)),) if known.engine in ("none", "ddp") else ()
 
 
-def _sharded(cards: int) -> tuple[Parallel, ...]:
-    return (Parallel(engine="fsdp2", data=cards, zero=3),)
+def _sharded(run: Run, cards: int) -> Parallel:
+    """Everything shared out over all cards, by the engine that the run has or FSDP."""
+    deepspeed = run.parallel is not None and run.parallel.engine == "deepspeed"
+    return Parallel(engine="deepspeed" if deepspeed else "fsdp2", data=cards, zero=WHOLE)
+
+
+def offload_optimizer(run: Run, around: Around) -> tuple[Run, ...]:
+    """States and update on the CPU: DeepSpeed's, on one card with ZeRO-2."""
+    return _offloaded(run, around, 2, {"optimizer": "cpu"}) if run.method in ("full", "freeze") else ()
+
+
+def offload_parameters(run: Run, around: Around) -> tuple[Run, ...]:
+    """Weights wait in host memory too: ZeRO-3."""
+    return _offloaded(run, around, WHOLE, {"optimizer": "cpu", "parameters": "cpu"}) if run.method != "qlora" else ()
+
+
+def _offloaded(run: Run, around: Around, zero: int, places: dict[str, str]) -> tuple[Run, ...]:
+    known, offload = run.parallel or Parallel(), run.offload or Offload()
+    able = known.engine == "deepspeed" or (known.engine == "none" and (run.gpu_count or 1) == 1)
+    if not able or run.optimizer != "adamw" or around.gpu.vendor != "NVIDIA":
+        return ()
+    if all(getattr(offload, name) == place for name, place in places.items()):
+        return ()
+    data = known.data if known.engine == "deepspeed" else 1
+    parallel = known.model_copy(update={"engine": "deepspeed", "data": data, "zero": max(known.zero, zero)})
+    precision = f"deepspeed-{half_type(around)}"
+    update = changed(
+        run, parallel=parallel, offload=offload.model_copy(update=places), precision=precision, autocast=None
+    )
+    return (around.refill(update),)
 
 
 def cards(run: Run, around: Around) -> tuple[Run, ...]:
@@ -60,10 +91,8 @@ def _trained_on(run: Run, count: int) -> tuple[Run, ...]:
     rows = effective_batch(run)
     micro = max(size for size in range(1, (run.micro_batch or 1) + 1) if rows % (count * size) == 0 or size == 1)
     accumulated = -(-rows // (count * micro))
-    return tuple(
-        changed(run, gpu_count=count, parallel=parallel, micro_batch=micro, grad_accum=accumulated)
-        for parallel in _sharded(count)
-    )
+    parallel = _sharded(run, count)
+    return (changed(run, gpu_count=count, parallel=parallel, micro_batch=micro, grad_accum=accumulated),)
 
 
 def card(run: Run, around: Around) -> tuple[Run, ...]:

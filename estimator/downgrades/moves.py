@@ -43,6 +43,8 @@ TRAINING = (
     Move("offload-inputs", training.offload_inputs, ("gradient_checkpointing",)),
     Move("offload-activations", training.offload_activations, ("offload.activations",)),
     Move("paged", training.paged, ("optimizer",)),
+    Move("offload-optimizer", hardware.offload_optimizer, ("parallel.engine", "offload.optimizer")),
+    Move("offload-parameters", hardware.offload_parameters, ("parallel.engine", "offload.parameters")),
     Move("galore", training.galore, ("method",), alone=True),
     Move("lomo", training.lomo, ("method",), alone=True),
     Move("rank", training.rank, ("adapter.rank",)),

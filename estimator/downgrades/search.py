@@ -102,10 +102,18 @@ def chain(search: Search) -> list[Made]:
     moves = [move for move in search.moves if not move.alone]
     start = Reached(search.run, search.outcome)
     found = _until_it_fits(search, [move for move in moves if move.name not in HARDWARE], start)
+    if not found.outcome.fits and (alone := _one_that_fits(search)) is not None:
+        return [alone]
     if not found.outcome.fits:
         kept = _kept(search, tuple(pick for pick in found.picks if pick.move.name not in SPARED))
         found = _until_it_fits(search, [move for move in moves if move.name in HARDWARE], kept or start)
     return _told(search, _no_more_than_needed(search, found.picks)) if found.outcome.fits else []
+
+
+def _one_that_fits(search: Search) -> Made | None:
+    """A move that does it alone, where a cheaper one stands in its way: a 4-bit base is not streamed from the host."""
+    names = {move.name for move in search.moves if not move.alone and move.name not in HARDWARE}
+    return next((made for made in singles(search) if made.move in names and made.outcome.fits), None)
 
 
 def _kept(search: Search, picks: tuple[Pick, ...]) -> Reached | None:
