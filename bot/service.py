@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 from pydantic import ValidationError
 
 from bot.answer import Answer, ReadingShown
+from bot.answers.reading import reading_text
 from bot.answers.render import rendered
 from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
 from bot.diagnosing.diagnose import diagnosed
@@ -15,6 +16,7 @@ from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
+from bot.reading.read import Reading, read_paste
 from estimator.catalogue import find_model
 from estimator.catalogue.sizes import smallest_size_gb
 from estimator.downgrades import applied
@@ -151,6 +153,16 @@ def _diagnosis_of(text: str, lang: str, question: Question | None = None) -> Ans
     )
     answer.estimates = [wreck.estimate] if wreck.estimate else []
     return rendered(answer)
+
+
+def read(text: str) -> Reading:
+    """What a config file, launch line or serving command fixes of a run; nothing of it is executed or opened."""
+    return read_paste(text)
+
+
+def told_reading(reading: Reading, lang: str) -> str:
+    """A reading as a person reads it."""
+    return reading_text(reading, lang)
 
 
 def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = False) -> str:

@@ -16,6 +16,7 @@ COMMANDS = {
     "diagnose": "bot.cli.diagnose",
     "estimate": "bot.cli.estimate",
     "prices": "bot.cli.prices",
+    "read": "bot.cli.read",
     "discord": "bot.cli.discord",
 }
 

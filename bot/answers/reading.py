@@ -1,0 +1,72 @@
+"""A reading of a config or command as text: what is stated and where, defaults, unknown keys, contradictions."""
+
+from typing import Any
+
+from bot.answers.quote import quoted
+from bot.language import has_chinese
+from bot.reading.read import Reading, flat
+from bot.texts import name_of, say
+
+WIDEST_VALUE = 60
+MOST_UNKNOWN = 20
+
+
+def reading_text(reading: Reading, lang: str) -> str:
+    """The reading in a language; user text in it is quoted."""
+    if reading.error:
+        return reading.error.message_zh if lang == "zh" else reading.error.message
+    tool = reading.tool or ""
+    lines = [say(lang, "read.title", tool=tool) if tool else say(lang, "read.title_none")]
+    fields = flat(reading.run)
+    stated = {name: one for name, one in fields.items() if not _is_default(reading, name)}
+    lines += [say(lang, "read.stated"), *_table(stated, reading, lang)]
+    assumed = {name: one for name, one in fields.items() if _is_default(reading, name)}
+    if assumed:
+        lines += ["", say(lang, "read.defaults", tool=tool), *_table(assumed, reading, lang, False)]
+    return "\n".join([*lines, *_remarks(reading, lang, tool)])
+
+
+def _is_default(reading: Reading, name: str) -> bool:
+    return reading.origins.get(name, "").startswith("default")
+
+
+def _table(fields: dict[str, Any], reading: Reading, lang: str, with_origin: bool = True) -> list[str]:
+    """A field a line: its name, its value, the key and line it stands in."""
+    names = {name: name_of(lang, "field", name) for name in fields}
+    widest = max(map(_width, names.values()), default=0)
+    rows = []
+    for name, value in fields.items():
+        origin = f"   <- {quoted(reading.origins[name], 90)}" if with_origin else ""
+        rows.append(
+            f"  {names[name]}{' ' * (widest - _width(names[name]))}  {quoted(_shown(value), WIDEST_VALUE)}{origin}"
+        )
+    return rows
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: a Chinese character takes two."""
+    return sum(2 if has_chinese(letter) or letter in "（），" else 1 for letter in text)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {inner}" for key, inner in value.items() if not isinstance(inner, (dict, list)))
+    return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+def _remarks(reading: Reading, lang: str, tool: str) -> list[str]:
+    lines: list[str] = []
+    if reading.unknown_keys:
+        names = ", ".join(quoted(name, 40) for name in reading.unknown_keys[:MOST_UNKNOWN])
+        lines += ["", say(lang, "read.unknown", tool=tool, names=names)]
+    clashes = reading.contradictions_zh if lang == "zh" else reading.contradictions
+    for key, items in (("contradictions", clashes), ("invalid", reading.invalid)):
+        if items:
+            lines += ["", say(lang, f"read.{key}"), *(f"  - {quoted(one, 160)}" for one in items)]
+    if "model" not in reading.run:
+        lines += ["", say(lang, "read.missing_model")]
+    return lines

@@ -1,0 +1,63 @@
+"""docker-compose files: the command and environment of the service that serves a model."""
+
+import shlex
+from typing import Any
+
+from bot.reading.commands import piece_of
+from bot.reading.entries import Entry, Piece
+from bot.reading.formats.shell import Command
+
+
+def compose_pieces(entries: list[Entry]) -> list[Piece]:
+    """A piece for each service with an image; empty where the file is no compose file."""
+    services = next((one for one in entries if one.key == "services" and isinstance(one.value, dict)), None)
+    if services is None:
+        return []
+    lines = {one.key: one.line for one in entries}
+    found = [_piece(name, value, lines) for name, value in services.value.items() if isinstance(value, dict)]
+    return [one for one in found if one]
+
+
+def _piece(name: str, service: dict[str, Any], lines: dict[str, int]) -> Piece | None:
+    image = service.get("image")
+    if not isinstance(image, str):
+        return None
+    path = f"services.{name}"
+    line = lines.get(f"{path}.command", lines.get(f"{path}.image", 1))
+    words = [f"image:{image}", *_words(service.get("command") or service.get("entrypoint") or [])]
+    command = Command(
+        words, [line] * len(words), _environment(service.get("environment"), lines.get(f"{path}.environment", line))
+    )
+    piece = piece_of(command)
+    count = _cards(service)
+    if piece and count:
+        piece.entries.append(Entry("$docker_gpus", count, lines.get(f"{path}.deploy", line), "deploy.resources"))
+    return piece
+
+
+def _words(command: Any) -> list[str]:
+    if isinstance(command, list):
+        return [str(one) for one in command if one is not None]
+    try:
+        return shlex.split(str(command))
+    except ValueError:
+        return str(command).split()
+
+
+def _environment(given: Any, line: int) -> dict[str, tuple[str, int]]:
+    if isinstance(given, dict):
+        return {str(key): (str(value), line) for key, value in given.items() if value is not None}
+    pairs = (str(one).partition("=") for one in given) if isinstance(given, list) else ()
+    return {key: (value, line) for key, found, value in pairs if found}
+
+
+def _cards(service: dict[str, Any]) -> int | None:
+    """Cards that the service reserves."""
+    node: Any = service
+    for key in ("deploy", "resources", "reservations", "devices"):
+        node = node.get(key) if isinstance(node, dict) else None
+    if not isinstance(node, list) or not node or not isinstance(node[0], dict):
+        return None
+    ids = node[0].get("device_ids")
+    count = len(ids) if isinstance(ids, list) else node[0].get("count")
+    return count if isinstance(count, int) and count > 0 else None

@@ -1,0 +1,1 @@
+"""One reader per format; each gives entries with their lines and runs nothing."""

@@ -1,0 +1,21 @@
+"""Words around a config: the cards that a question names, and nothing that the config says itself."""
+
+from bot.reading.draft import Draft
+
+MOST_WORDS = 2000
+
+
+def note_prose(draft: Draft, texts: list[str]) -> None:
+    """``gpu`` and ``gpu_count`` from the words, where the config leaves them open."""
+    text = "\n".join(texts).strip()[:MOST_WORDS]
+    if not text or not draft.run:
+        return
+    from bot.intake.understand import understand
+
+    spoken = understand(text).spoken
+    if not spoken or not spoken[0].get("gpu"):
+        return
+    found = spoken[0]
+    draft.put("gpu", found["gpu"], "the words around it")
+    if "gpu_count" in found and "gpu_count" not in draft.run:
+        draft.put("gpu_count", found["gpu_count"], "the words around it")
