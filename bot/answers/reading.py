@@ -1,5 +1,6 @@
 """A reading of a config or command as text: what is stated and where, defaults, unknown keys, contradictions."""
 
+import re
 from typing import Any
 
 from bot.answers.quote import quoted
@@ -36,11 +37,21 @@ def _table(fields: dict[str, Any], reading: Reading, lang: str, with_origin: boo
     widest = max(map(_width, names.values()), default=0)
     rows = []
     for name, value in fields.items():
-        origin = f"   <- {quoted(reading.origins[name], 90)}" if with_origin else ""
+        origin = f"   <- {_localised(reading.origins[name], lang)}" if with_origin else ""
         rows.append(
             f"  {names[name]}{' ' * (widest - _width(names[name]))}  {quoted(_shown(value), WIDEST_VALUE)}{origin}"
         )
     return rows
+
+
+def _localised(origin: str, lang: str) -> str:
+    """Where a field stands, in a language."""
+    told = quoted(origin, 90)
+    if lang == "zh":
+        told = re.sub(r" \(line (\d+)\)", lambda found: f"（{say(lang, 'origin.line', line=found[1])}）", told)
+        for key in ("default", "words", "place", "by_name", "stored"):
+            told = told.replace(say("en", f"origin.{key}"), say(lang, f"origin.{key}"))
+    return told
 
 
 def _width(text: str) -> int:

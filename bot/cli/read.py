@@ -1,5 +1,6 @@
 """``vram-bot read``: a config file, launch line or serving command as a partial run."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,13 @@ def command(file: Path | None, lang: str | None, as_json: bool, as_lines: bool) 
 
 def _text_of(file: Path | None, lang: str) -> str:
     """At most a little more than is read, so that a huge file is refused without being held."""
-    if file is None and click.get_text_stream("stdin").isatty():
+    if file is None and sys.stdin.isatty():
         raise WrongInput(say(lang, "read.no_input"))
     try:
-        with click.open_file(str(file or "-"), "rb") as stream:
-            return bytes(stream.read(LONGEST_TEXT + 1)).decode("utf-8", "replace")
+        if file is None or str(file) == "-":
+            return sys.stdin.buffer.read(LONGEST_TEXT + 1).decode("utf-8", "replace")
+        with file.open("rb") as stream:
+            return stream.read(LONGEST_TEXT + 1).decode("utf-8", "replace")
     except OSError as error:
         raise WrongInput(say(lang, "read.no_file", name=quoted(file), detail=error.strerror or error)) from None
 

@@ -55,9 +55,9 @@ def _repeated(result: Assembled, piece: Piece) -> None:
     seen: dict[str, Entry] = {}
     for entry in piece.entries:
         before = seen.setdefault(entry.key, entry)
-        if before is not entry and before.value != entry.value and "[" not in entry.key:
-            if not isinstance(entry.value, (dict, list)) and entry.key not in REPEATABLE:
-                result.repeated.append((entry.name, str(before.value)[:40], str(entry.value)[:40]))
+        plain = not isinstance(entry.value, (dict, list)) and entry.key not in REPEATABLE and "[" not in entry.key
+        if before is not entry and before.value != entry.value and plain:
+            result.repeated.append((entry.name, str(before.value)[:40], str(entry.value)[:40]))
         seen[entry.key] = entry
 
 

@@ -228,7 +228,7 @@ def program_of(piece: Piece) -> dict[str, Any]:
     named = piece.program
     if named.startswith("image:"):
         image = named.removeprefix("image:").rsplit("/", 1)[-1]
-        heads = [("image", part) for part in (image.split(":")[0].split("@")[0], *_parts(named))]
+        heads: list[tuple[str, ...]] = [("image", part) for part in (image.split(":")[0].split("@")[0], *_parts(named))]
     else:
         base = named.rsplit("/", 1)[-1]
         tail = "/".join(named.rsplit("/", 2)[-2:])

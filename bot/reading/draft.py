@@ -10,7 +10,7 @@ from bot.texts import say
 
 @dataclass(slots=True)
 class Draft:
-    """``run`` and ``origins`` have dotted names; ``calls`` are the calls of a script, ``adapted`` the adapter's presence."""
+    """``run`` and ``origins`` have dotted names; ``calls`` are a script's, ``identified`` what showed the tool."""
 
     facts: Facts
     tool: Tool

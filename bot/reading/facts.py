@@ -5,25 +5,16 @@ from typing import Any
 
 from bot.reading.entries import Entry
 from bot.reading.scalars import is_open, number, switch, whole, words_of
-from bot.reading.tables import Tool
+from bot.reading.tables import Tool, fact_types
 
-COUNTS = frozenset(
-    ["batch", "grad_accum", "ds_batch", "ds_grad_accum", "ds_global", "global_batch", "mini_batch", "seq_len", "prompt_len", "completion_len", "nodes", "procs", "procs_per_node", "tensor", "pipeline", "context", "expert", "data", "replicate", "generations", "max_model_len", "max_num_seqs", "ubatch", "slots", "max_num_batched_tokens", "input_len", "total_len", "virtual_stages", "layers_per_stage", "rollout_tensor", "shape_layers", "shape_hidden", "shape_ffn", "shape_heads", "shape_kv", "shape_head_dim", "shape_vocab", "shape_vocab_multiple", "shape_experts", "shape_topk", "shape_moe_ffn", "freeze_layers", "vllm_engines", "ds_rank"]
-)  # fmt: skip
-"""Whole numbers of which at least one is needed."""
-SIGNED = frozenset(
-    ["rank", "zero", "shard", "gpu_layers", "new_tokens", "lora_slots", "moe_cpu_layers", "cache_tokens", "context_len", "bits", "sleep_level", "samples", "docker_gpus", "fsdp_version", "bucket_elements"]
-)  # fmt: skip
-"""Whole numbers where 0 or -1 have a meaning of their own."""
-SHARES = frozenset(("share", "rollout_share"))
-FLOATS = frozenset(["dropout", "epochs", "beta", "tokens", "cpu_offload_gb", "clipping"])
-SWITCHES = frozenset(
-    ["fp16", "fp8", "load_4bit", "load_8bit", "double_quant", "use_peft", "use_dora", "packing", "neat_packing", "compile", "liger", "use_vllm", "sleep", "eager", "serve_lora", "expert_parallel", "sequence", "fsdp_offload", "fsdp_checkpointing", "pure_bf16", "pure_fp16", "ds_bf16", "ds_fp16", "gptq", "targets_linear", "targets_mlp", "targets_head", "lora_q", "lora_k", "lora_v", "lora_o", "kernel_norm", "kernel_rope", "kernel_mlp", "kernel_lora", "activation_offload", "optimizer_fused", "full_finetuning", "unsloth_gc", "vit_frozen", "precomputed", "recompute", "distributed_optimizer", "only_lora", "offload_both", "in_backward", "moe_cpu", "shape_gqa", "shape_untied", "shape_swiglu", "use_kl", "dp_attention", "batch_open", "shape_moe", "rloo", "vision_trained"]
-)  # fmt: skip
-ZERO_TOO = frozenset({"rank", "zero", "shard", "gpu_layers", "new_tokens", "lora_slots", "moe_cpu_layers"})
+_TYPES = fact_types()
+COUNTS, SIGNED, SHARES, FLOATS, SWITCHES = (
+    frozenset(_TYPES[name]) for name in ("counts", "signed", "shares", "floats", "switches")
+)
 OPEN_AUTO = frozenset({"bf16", "optimizer", "fsdp_version"})
 """Facts for which "auto" is a value."""
 OVERRIDE, FILE, NAMED, DEFAULT = 3, 2, 1, 0
+LARGEST = 10**13
 
 
 @dataclass(frozen=True, slots=True)

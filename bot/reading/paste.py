@@ -4,13 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FENCE = re.compile(
-    r"^[ \t]*(```+|~~~+)[ \t]*([\w.+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
-)
-HEREDOC = re.compile(
-    r"^[^\n#]*?\bcat\b[^\n]*?<<-?[ \t]*(['\"]?)(\w+)\1[^\n]*\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL
-)
+FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w.+-]*)")
+HEREDOC = re.compile(r"[^#\n]{0,200}\bcat\b[^\n]{0,200}<<-?[ \t]*['\"]?(\w+)['\"]?")
 _REDIRECTED = re.compile(r">+\s*([^\s<>|]+)")
+MOST_BLOCKS = 200
 LANGUAGES = {
     "yaml": "yaml", "yml": "yaml", "json": "json", "jsonc": "json", "json5": "json", "toml": "toml",
     "python": "python", "py": "python", "python3": "python", "ipython": "python",
@@ -34,11 +31,12 @@ _PYTHON = re.compile(
     r"|[\w., ]+[ \t]+=[ \t]+\S|[\w.]+\(|[\w.]+[ \t]*=[ \t]*[\w.]+\()"
 )
 _CALL = re.compile(r"\b[A-Za-z_][\w.]*\(\s*(?:#[^\n]*\s*)*(?:[\"'\w]|\*\*|\))")
+_CALLS = re.compile(r"^\s*(?:[\w.]+\s*=\s*)?[\w.]+\(|^\s*(?:from|import)\b")
 _SECTION = re.compile(r"(?m)^[ \t]*\[[\w.\"-]+\][ \t]*(?:#.*)?$")
 _TOML_KEY = re.compile(r"(?m)^[ \t]*[\w.\"-]+[ \t]*=[ \t]*(?:[\"'\[{\d+-]|true|false)")
 _FROM = re.compile(r"(?m)^[ \t]*FROM[ \t]+\S+[ \t]*$", re.IGNORECASE)
 _DOCKERFILE = re.compile(r"(?m)^[ \t]*(?:RUN|COPY|ENTRYPOINT|CMD|WORKDIR)[ \t]")
-_OBJECT = re.compile(r"(?m)^[ \t]*(?:\w+[ \t]*=[ \t]*)?\{")
+_OBJECT = re.compile(r"(?:\w+\s*=\s*)?\{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,64 +47,71 @@ class Block:
     text: str
     line: int
     name: str = ""
-    fenced: bool = False
 
 
 def blocks(text: str) -> list[Block]:
-    """The parts of a paste, in order."""
+    """The parts of a paste, in order; a paste in more than MOST_BLOCKS parts is cut there."""
+    lines = text.split("\n")
+    has_fences = any(FENCE.match(line) for line in lines)
     found: list[Block] = []
-    position = 0
-    for fence in FENCE.finditer(text):
-        found += _outside(text[position : fence.start()], _line(text, position), True)
-        kind = LANGUAGES.get(fence[2].lower(), "")
-        inner = fence[3]
-        line = _line(text, fence.start(3))
-        named = _name_before(text[max(0, fence.start() - 200) : fence.start()])
-        found += [Block(kind, inner, line, named, True)] if kind and kind != "command" else _inside(inner, line, named)
-        position = fence.end()
-    return found + _outside(text[position:], _line(text, position), bool(found))
+    start = index = 0
+    while index < len(lines) and len(found) < MOST_BLOCKS:
+        fence, heredoc = FENCE.match(lines[index]), HEREDOC.match(lines[index][:600])
+        if not fence and not heredoc:
+            index += 1
+            continue
+        found += _whole(lines[start:index], start + 1, has_fences)
+        end = _end_of(lines, index, fence, heredoc)
+        inner = lines[index + 1 : end]
+        found += (
+            _fenced(inner, index + 2, fence[2], _name_before(lines[max(0, index - 3) : index]))
+            if fence
+            else _written(inner, lines[index], index + 2)
+        )
+        start = index = end + 1
+    return [*found, *_whole(lines[start:], start + 1, has_fences)][:MOST_BLOCKS]
 
 
-def _line(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
+def _end_of(lines: list[str], index: int, fence: re.Match[str] | None, heredoc: re.Match[str] | None) -> int:
+    """The line that closes a fence or a here-document; the end of the text where none does."""
+    mark = fence[1] if fence else ""
+    for number in range(index + 1, len(lines)):
+        stripped = lines[number].strip()
+        if stripped.startswith(mark) if fence else heredoc and stripped == heredoc[1]:
+            return number
+    return len(lines)
 
 
-def _name_before(text: str) -> str:
+def _name_before(lines: list[str]) -> str:
     """The name of a file on the line above a block: "ds.json:"."""
-    found = re.search(r"([\w./-]+\.(?:json|ya?ml|toml|py|sh))[`*:：\s]*\Z", text)
+    above = next((line for line in reversed(lines) if line.strip()), "")[-200:]
+    found = re.search(r"([\w./-]+\.(?:json|ya?ml|toml|py|sh))[`*:：\s]*$", above)
     return found[1] if found else ""
 
 
-def _inside(text: str, line: int, name: str) -> list[Block]:
-    """A fenced block without a telling language: its here-documents, and the rest as what it looks like."""
-    return _parts(text, line, False, name, True)
+def _fenced(lines: list[str], line: int, language: str, name: str) -> list[Block]:
+    """A fenced block: of the kind its language says, else of the kind it looks like."""
+    kind = LANGUAGES.get(language.lower(), "")
+    text = "\n".join(lines)
+    if kind and kind != "command":
+        return [Block(kind, text, line, name)]
+    return [Block(one.kind, one.text, one.line + line - 1, name) for one in blocks(text)]
 
 
-def _outside(text: str, line: int, beside_fences: bool) -> list[Block]:
-    return _parts(text, line, beside_fences, "", False) if text.strip() else []
+def _written(lines: list[str], head: str, line: int) -> list[Block]:
+    """A file that a here-document writes."""
+    target = _REDIRECTED.search(head[:600])
+    name = target[1] if target else ""
+    return [Block(one.kind, one.text, one.line, name) for one in _whole(lines, line, False)]
 
 
-def _parts(text: str, line: int, prose_rather: bool, name: str, fenced: bool) -> list[Block]:
-    found: list[Block] = []
-    position = 0
-    for heredoc in HEREDOC.finditer(text):
-        found += _whole(
-            text[position : heredoc.start()], line + text.count("\n", 0, position), prose_rather, "", fenced
-        )
-        target = _REDIRECTED.search(heredoc[0].split("\n", 1)[0])
-        inner_line = line + text.count("\n", 0, heredoc.start(3))
-        found.append(Block(kind_of(heredoc[3]), heredoc[3], inner_line, target[1] if target else "", True))
-        position = heredoc.end()
-    return found + _whole(text[position:], line + text.count("\n", 0, position), prose_rather, name, fenced)
-
-
-def _whole(text: str, line: int, prose_rather: bool, name: str, fenced: bool) -> list[Block]:
+def _whole(lines: list[str], line: int, prose_rather: bool) -> list[Block]:
+    """Lines outside fences, as one block of what they look like or as runs of lines of one kind."""
+    text = "\n".join(lines)
     if not text.strip():
         return []
     kind = kind_of(text)
-    if kind in ("json", "python", "toml", "modelfile", "notebook"):
-        return [Block(kind, text, line, name, fenced)]
-    return list(_runs(text, line, prose_rather, name, fenced))
+    return [Block(kind, text, line)] if kind != "lines" else list(_runs(lines, line, prose_rather))
 
 
 def kind_of(text: str) -> str:
@@ -123,12 +128,13 @@ def kind_of(text: str) -> str:
 
 def _is_python(text: str) -> bool:
     """Whether calls with keywords, imports and assignments make up the text, and no command line does."""
-    sample = text[:20_000]
+    told = (line[:300] for line in text[:40_000].splitlines())
+    lines = [line for line in told if line.strip() and not line.lstrip().startswith("#")][:400]
+    sample = "\n".join(lines)
     if not _CALL.search(sample):
         return False
-    lines = [line for line in sample.splitlines() if line.strip() and not line.lstrip().startswith("#")][:400]
     commands = sum(bool(_COMMAND.match(line) and not _is_assigned(line)) or bool(_FLAG.match(line)) for line in lines)
-    calls = len(re.findall(r"[\w.]+\s*=\s*[\w.]+\(|^\s*[\w.]+\(|\bimport\b", sample, re.MULTILINE))
+    calls = sum(bool(_CALLS.search(line)) for line in lines)
     keys = sum(bool(_KEY.match(line)) and "(" not in line for line in lines)
     return calls > 0 and commands <= calls and keys <= len(lines) / 2
 
@@ -137,17 +143,16 @@ def _is_assigned(line: str) -> bool:
     return bool(re.match(r"\s*\w+\s+=\s|\s*\w+=[\w.\"'\[]+[^\\]*$", line))
 
 
-def _runs(text: str, line: int, prose_rather: bool, name: str, fenced: bool) -> Iterator[Block]:
+def _runs(lines: list[str], line: int, prose_rather: bool) -> Iterator[Block]:
     """Runs of lines of one kind; an object that begins on a line of its own is one."""
-    kinds = list(_kinds(text.splitlines(), prose_rather))
+    kinds = list(_kinds(lines, prose_rather))
     start = 0
-    lines = text.splitlines()
     for index in range(1, len(lines) + 1):
         if index < len(lines) and kinds[index] == kinds[start]:
             continue
         part = "\n".join(lines[start:index])
         if part.strip():
-            yield Block(kinds[start], part, line + start, name, fenced)
+            yield Block(kinds[start], part, line + start)
         start = index
 
 
@@ -189,27 +194,27 @@ def _is_config(lines: list[str]) -> bool:
 
 
 def _kind(line: str, before: str, config: bool) -> str:
+    """The kind of a line that says something, given the kind of the one before and whether keys abound."""
     stripped = line.strip()
-    if re.match(r"(?:\w+\s*=\s*)?\{", line if config else stripped):
+    if _OBJECT.match(line if config else stripped):
         return "json"
     if config and before == "yaml" and line[:1] in " \t":
         return "yaml"
-    if before == "command" and (_FLAG.match(line) or _HYDRA.match(line) or stripped in ("done", "fi", ")", "}")):
-        return "command"
-    if _COMMAND.match(line) and not (config and _KEY.match(line)):
-        return "command"
-    if _FLAG.match(line) and not (config and before == "yaml" and not stripped.startswith("--")):
+    if _is_command(line, before, config):
         return "command"
     if before == "yaml" and (_ITEM.match(line) or line[:1] in " \t" or _KEY.match(line)):
         return "yaml"
-    if _KEY.match(line) and (
-        config or (re.match(r"[\w.\"'-]+:(?:[ \t]+\S|[ \t]*$)", line) and " " not in stripped.split(":")[0])
-    ):
-        return "yaml" if config or before == "yaml" else "prose"
-    if _ITEM.match(line) and before == "yaml":
+    if config and (_KEY.match(line) or (before == "yaml" and not re.search(r"[.?!？。！]$", stripped))):
         return "yaml"
-    if config and before == "yaml" and not re.search(r"[.?!？。！]$", stripped):
-        return "yaml"
-    if re.match(r"[\w.\"-]+\s*=\s*\S+$", stripped):
-        return "command" if re.match(r"[A-Za-z_]\w*=\S", stripped) or before == "command" else "prose"
-    return "prose"
+    assigned = re.match(r"[A-Za-z_]\w*=\S+$", stripped) or (before == "command" and re.match(r"\w+\s*=", stripped))
+    return "command" if assigned else "prose"
+
+
+def _is_command(line: str, before: str, config: bool) -> bool:
+    """Whether a line starts a command, or goes on with one."""
+    flag = bool(_FLAG.match(line))
+    if before == "command" and (flag or _HYDRA.match(line) or line.strip() in ("done", "fi", ")", "}")):
+        return True
+    if _COMMAND.match(line) and not (config and _KEY.match(line)):
+        return True
+    return flag and not (config and before == "yaml" and not line.lstrip().startswith("--"))

@@ -15,6 +15,7 @@ from bot.reading.paste import Block, blocks
 from bot.reading.scalars import plain
 
 _LINE = re.compile(r"[ \t]*(?:-[ \t]+)?[\"']?([A-Za-z_][\w.\-]*)[\"']?[ \t]*[:=][ \t]*(.*?)[ \t]*,?[ \t]*$")
+LONGEST_LINE = 2000
 _ASSIGNED = re.compile(r"\s*(\w+)\s*=\s*\{")
 
 
@@ -76,8 +77,8 @@ def _by_lines(block: Block) -> list[Entry]:
     """The ``key: value`` lines of a broken file."""
     found = []
     for number, line in enumerate(block.text.splitlines(), block.line):
-        match = _LINE.match(re.sub(r"(^|\s)#.*$", "", line))
-        if match and len(match[2]) < 1000:
+        match = _LINE.match(re.sub(r"(^|\s)#.*$", "", line)) if len(line) < LONGEST_LINE else None
+        if match:
             if "!!python" in match[2] or "!!" in match[2][:3]:
                 raise Refused("read.tag", number, match[2].split()[0][2:60])
             value = match[2].strip("\"'")

@@ -8,8 +8,10 @@ from bot.reading.facts import FILE, Fact, Facts
 from bot.reading.tables import Tool, tool
 
 UNSLOTH = re.compile(r"Fast(?:Language|Vision|Text|)Model\.(?:from_pretrained|get_peft_model)$")
-STAGES = {"SFT": "sft", "DPO": "dpo", "GRPO": "grpo", "KTO": "kto", "ORPO": "orpo", "CPO": "simpo", "Reward": "reward", "PPO": "ppo",
-          "RLOO": "grpo"}  # fmt: skip
+STAGES = {
+    "SFT": "sft", "DPO": "dpo", "GRPO": "grpo", "KTO": "kto", "ORPO": "orpo", "CPO": "simpo", "Reward": "reward",
+    "PPO": "ppo", "RLOO": "grpo",
+}  # fmt: skip
 _TRL = re.compile(r"(SFT|DPO|GRPO|KTO|ORPO|CPO|Reward|PPO|RLOO)(Config|Trainer)$")
 MODELS = re.compile(
     r"(?:Auto|Fast)?\w*(?:Model|LM|ForSequenceClassification|ForConditionalGeneration)\w*\.from_pretrained$"
@@ -75,29 +77,33 @@ def scripted(facts: Facts, found: Tool, piece: Piece) -> None:
 
 
 def _keyword(facts: Facts, found: Tool, entry: Entry) -> None:
+    """Note one keyword of a call, or what a dict given as one holds."""
     call, _, key = entry.key.rpartition(".")
     if call.endswith("from_pretrained"):
         if OTHERS.search(call) or not MODELS.search(call):
             return
         call = "from_pretrained"
-    if found.engine:
-        spec = found.keys.get(f"{call}.{key}") or (
-            found.keys.get(key) if call in ("LLM", "Llama", "EngineArgs") else None
-        )
-        spec = spec or LLAMA.get(key) if call == "Llama" else spec
-    elif call in ARGUMENTS or _TRL.search(call):
-        spec = found.keys.get(f"{call}.{key}") or (found.keys.get(key) if not key.isdigit() else None)
-        spec = None if _TRL.search(call) and call.endswith("Trainer") and f"{call}.{key}" not in found.keys else spec
-    else:
-        spec = found.keys.get(f"{call}.{key}")
-    if spec and not isinstance(entry.value, dict):
-        facts.note(spec, entry, FILE, found.name)
-    elif isinstance(entry.value, dict):
+    if isinstance(entry.value, dict):
         _nested(facts, found, entry, key)
+    elif spec := _spec(found, call, key):
+        facts.note(spec, entry, FILE, found.name)
 
 
-LLAMA = {"model_path": "model", "n_ctx": "cache_tokens", "n_gpu_layers": "gpu_layers", "n_ubatch": "ubatch", "filename": "hf_file",
-         "repo_id": "hf_repo"}  # fmt: skip
+def _spec(found: Tool, call: str, key: str) -> str | None:
+    """The fact that a keyword of a call states: by the call's own key, or by the key alone for a config."""
+    own = found.keys.get(f"{call}.{key}")
+    if own is not None or key.isdigit():
+        return own
+    if call == "Llama":
+        return LLAMA.get(key) or found.keys.get(key)
+    config = call in (*ARGUMENTS, "LLM", "EngineArgs") or (_TRL.search(call) and call.endswith("Config"))
+    return found.keys.get(key) if config else None
+
+
+LLAMA = {
+    "model_path": "model", "n_ctx": "cache_tokens", "n_gpu_layers": "gpu_layers", "n_ubatch": "ubatch",
+    "filename": "hf_file", "repo_id": "hf_repo",
+}  # fmt: skip
 
 
 def _nested(facts: Facts, found: Tool, entry: Entry, key: str) -> None:
@@ -114,9 +120,9 @@ def _nested(facts: Facts, found: Tool, entry: Entry, key: str) -> None:
         return
     prefix = "from_pretrained" if key in ("model_init_kwargs", "model_kwargs") else key
     for name, value in entry.value.items():
-        spec = found.keys.get(f"{prefix}.{name}")
-        if spec:
-            facts.note(spec, Entry(f"{key}.{name}", value, entry.line, f"{key}.{name}"), FILE, found.name)
+        meant = found.keys.get(f"{prefix}.{name}")
+        if meant:
+            facts.note(meant, Entry(f"{key}.{name}", value, entry.line, f"{key}.{name}"), FILE, found.name)
 
 
 def _presence(facts: Facts, last: str, name: str, line: int) -> None:

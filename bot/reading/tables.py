@@ -52,10 +52,14 @@ def tool(name: str) -> Tool:
         keys=_keys(raw),
         defaults=_defaults(raw),
         known=frozenset(word for one in raw.get("known", []) for word in known(one)),
-        **{key: tuple(whole.get(key, ())) for key in ("also", "open", "sections", "no_defaults")},
-        **{key: raw[key] for key in ("name", "framework", "engine", "version") if key in raw},
-        **{key: whole[key] for key in SHARED if key in whole},
+        **_plain(raw, whole),
     )
+
+
+def _plain(raw: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+    own: dict[str, Any] = {key: raw[key] for key in ("name", "framework", "engine", "version") if key in raw}
+    shared: dict[str, Any] = {key: whole[key] for key in SHARED if key in whole}
+    return {**own, **shared, **{key: tuple(whole.get(key, ())) for key in ("also", "open", "sections", "no_defaults")}}
 
 
 SHARED = ("task", "precision", "loose", "nested", "python", "completions", "visible_ranks")
@@ -114,3 +118,9 @@ def words(section: str) -> dict[str, Any]:
 def programs() -> dict[str, Any]:
     """The table of programs and launchers."""
     return tomli.loads((HERE / "data" / "programs.toml").read_text("utf-8"))
+
+
+@cache
+def fact_types() -> dict[str, list[str]]:
+    """The facts of each type of value."""
+    return tomli.loads((HERE / "data" / "facts.toml").read_text("utf-8"))

@@ -16,6 +16,7 @@ from bot.reading.formats.arithmetic import combined
 LONGEST_TREE = 2**18
 """Characters that are parsed at once; of a longer script only the statements with calls."""
 LONGEST_STRING = 4096
+LONGEST_NAME = 200
 SUPPORTED = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_torch_bf16_gpu_available"})
 """Checks whether the card has bf16, which every card since 2020 does."""
 _MAGIC = re.compile(r"^[ \t]*[!%][^\n]*$", re.MULTILINE)
@@ -122,7 +123,7 @@ class _Reader:
 
     def _call(self, node: ast.Call, offset: int) -> None:
         name = dotted(node.func)
-        if not name:
+        if not name or len(name) > LONGEST_NAME:
             return
         self.calls.append(name)
         short = name.rsplit(".", 1)[-1] if not name.endswith(".from_pretrained") else ".".join(name.split(".")[-2:])

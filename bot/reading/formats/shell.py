@@ -12,6 +12,7 @@ from bot.reading.formats.arithmetic import worked_out
 UNKNOWN = "\x00"
 """Stands for what only a running shell would know."""
 LONGEST_VALUE = 4096
+LONGEST_WORD = 2**16
 MOST_WORDS = 20_000
 
 _TOKEN = re.compile(
@@ -39,47 +40,45 @@ class Shell:
     """Walks a script once, remembering variables and arrays."""
 
     def __init__(self, text: str, first_line: int = 1) -> None:
-        self.text = re.sub(r"[ \t]*[\\^`][ \t]*\r?\n", "\\\\\n", text)
+        self.text = re.sub(r"(?:\\|(?<=[ \t])[\^`])[ \t]*\n", "\\\\\n", text)
         self.line = first_line
         self.values: dict[str, list[str]] = {}
         self.exported: dict[str, tuple[str, int]] = {}
         self.words = 0
+        self.command, self.start = Command(), first_line
+        self.word: str | None = None
 
     def commands(self) -> Iterator[Command]:
         """Every simple command of the script, in order."""
-        command, word, quoted = Command(), None, False
         tokens = list(self._tokens())
         index = 0
         while index < len(tokens):
             kind, text, line = tokens[index]
             index += 1
-            if kind == "open" and word is not None and word.endswith("=") and not command.words:
-                index = self._array(word, tokens, index)
-                word = None
+            if kind == "open" and self.word is not None and self.word.endswith("=") and not self.command.words:
+                index = self._array(self.word, tokens, index)
+                self.word = None
             elif kind in ("space", "comment", "end", "open", "close"):
-                if word is not None:
-                    self._finish(command, word, quoted, start)
-                word, quoted = None, False
-                if kind in ("end", "open", "close"):
-                    yield from self._done(command)
-                    command = Command()
+                self._finish()
+                yield from self._done() if kind in ("end", "open", "close") else ()
             elif kind == "redirect":
-                if word is not None and not word.isdigit():
-                    self._finish(command, word, quoted, start)
-                word, quoted = None, False
+                self.word = None if (self.word or "").isdigit() else self.word
+                self._finish()
                 index = _behind_target(tokens, index)
             else:
-                start = line if word is None else start
-                whole = self._whole_array(kind, text, word, tokens, index)
-                if whole is not None:
-                    for one in whole:
-                        self._add(command, one, line)
-                    continue
-                word = (word or "") + self._value(kind, text)
-                quoted = quoted or kind in ("single", "double")
-        if word is not None:
-            self._finish(command, word, quoted, start)
-        yield from self._done(command)
+                self._extend(kind, text, line, tokens, index)
+        self._finish()
+        yield from self._done()
+
+    def _extend(self, kind: str, text: str, line: int, tokens: list[tuple[str, str, int]], index: int) -> None:
+        """Add a part to the word that is being read; an array that stands alone is several words."""
+        whole = self._whole_array(kind, text, self.word, tokens, index)
+        if whole is not None:
+            for one in whole:
+                self._add(one, line)
+            return
+        self.start = line if self.word is None else self.start
+        self.word = ((self.word or "") + self._value(kind, text))[:LONGEST_WORD]
 
     def _tokens(self) -> Iterator[tuple[str, str, int]]:
         line = self.line
@@ -136,7 +135,7 @@ class Shell:
 
         def filled(found: re.Match[str]) -> str:
             whole = found[0]
-            if whole.startswith("$((") or whole.startswith("$("):
+            if whole.startswith("$("):
                 return self._sum(whole)
             return UNKNOWN if whole.startswith("`") else self._variable(whole)
 
@@ -161,26 +160,30 @@ class Shell:
         value = worked_out(re.sub(r"[$\\{}\"']", "", inner), names)
         return UNKNOWN if value is None else f"{value:g}" if value != int(value) else str(int(value))
 
-    def _finish(self, command: Command, word: str, quoted: bool, line: int) -> None:
-        found = (
-            _ASSIGNMENT.fullmatch(word) if not command.words or command.words[0] in ("export", "set", "env") else None
-        )
-        if found and not (command.words and command.words[0] == "env" and word.startswith("-")):
-            name, value = found[1], found[3]
-            before = " ".join(self.values.get(name, [])) + " " if found[2] else ""
-            self.values[name] = [(before + value)[:LONGEST_VALUE]]
-            command.variables[name] = (self.values[name][0], line)
+    def _finish(self) -> None:
+        """The word that was read goes to the command, or to the variables where it assigns one."""
+        word, self.word = self.word, None
+        if word is None:
             return
-        self._add(command, word, line)
+        first = self.command.words[0] if self.command.words else ""
+        found = _ASSIGNMENT.fullmatch(word) if first in ("", "export", "set", "env") else None
+        if found is None:
+            self._add(word, self.start)
+            return
+        name, value = found[1], found[3]
+        before = " ".join(self.values.get(name, [])) + " " if found[2] else ""
+        self.values[name] = [(before + value)[:LONGEST_VALUE]]
+        self.command.variables[name] = (self.values[name][0], self.start)
 
-    def _add(self, command: Command, word: str, line: int) -> None:
+    def _add(self, word: str, line: int) -> None:
         self.words += 1
         if self.words <= MOST_WORDS:
-            command.words.append(word)
-            command.lines.append(line)
+            self.command.words.append(word)
+            self.command.lines.append(line)
 
-    def _done(self, command: Command) -> Iterator[Command]:
+    def _done(self) -> Iterator[Command]:
         """The command, if it is one; assignments alone stay in force for those that follow."""
+        command, self.command = self.command, Command()
         alone = not command.words or command.words[0] in ("export", "set", "declare", "local", "readonly")
         if alone:
             self.exported.update(command.variables)

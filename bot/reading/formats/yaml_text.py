@@ -54,7 +54,7 @@ def _documents(events: Iterator[Any]) -> Iterator[_Node]:
         elif isinstance(event, yaml.ScalarEvent):
             _place(stack, _scalar(event, line), line, anchors, event.anchor)
         elif isinstance(event, yaml.AliasEvent):
-            _place(stack, _aliased(anchors, stack, event.anchor, line), line, anchors, None)
+            _place(stack, _aliased(anchors, stack, str(event.anchor), line), line, anchors, None)
         elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             _check_tag(event.tag, line)
             stack.append(_Node(isinstance(event, yaml.MappingStartEvent)))

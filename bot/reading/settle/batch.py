@@ -38,27 +38,24 @@ def _accumulation(draft: Draft) -> None:
     stated = draft.facts.best("grad_accum", "ds_grad_accum")
     if stated and stated.rank:
         draft.put("grad_accum", stated.value, stated)
-        return None
-    if "micro_batch" not in draft.run and draft.facts.stated("ds_global"):
-        return _alone(draft)
-    total = draft.facts.best("global_batch", "ds_global")
-    micro, ranks = draft.facts.get("batch", "ds_batch"), _ranks(draft)
-    if total and micro and ranks and draft.run.get("stage") not in ("grpo", "ppo"):
-        each = micro * ranks
-        if total.value % each == 0:
-            draft.put("grad_accum", total.value // each, total, draft.facts.best("batch", "ds_batch"))
-        elif total.rank:
-            key = draft.facts.best("batch", "ds_batch")
-            draft.clash(
-                "batch_not_divisible",
-                total.key,
-                key.key if key else "batch",
-                total=total.value,
-                micro=micro,
-                ranks=ranks,
-            )
-    elif stated:
+    elif "micro_batch" not in draft.run and draft.facts.stated("ds_global"):
+        _alone(draft)
+    elif not _divided(draft) and stated:
         draft.put("grad_accum", stated.value, stated)
+
+
+def _divided(draft: Draft) -> bool:
+    """The global batch over the micro-batches of all ranks; False where one of them is not known."""
+    total, micro = draft.facts.best("global_batch", "ds_global"), draft.facts.best("batch", "ds_batch")
+    ranks = _ranks(draft)
+    if not total or not micro or not ranks or draft.run.get("stage") in ("grpo", "ppo"):
+        return False
+    each = micro.value * ranks
+    if total.value % each == 0:
+        draft.put("grad_accum", total.value // each, total, micro)
+    elif total.rank:
+        draft.clash("batch_not_divisible", total.key, micro.key, total=total.value, micro=micro.value, ranks=ranks)
+    return True
 
 
 def _alone(draft: Draft) -> None:

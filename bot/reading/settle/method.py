@@ -8,8 +8,10 @@ from bot.reading.facts import Fact
 from bot.reading.scalars import words_of
 from bot.reading.tables import words
 
-ADAPTERS = frozenset(("lora", "qlora", "dora", "longlora", "adalora", "rslora", "loha", "lokr", "vera", "oft", "boft", "llamapro",
-                      "lora_llm", "custom_lora", "custom_qlora", "hqq_lora", "hqq_dora", "bnb_dora"))  # fmt: skip
+ADAPTERS = frozenset(
+    ("lora", "qlora", "dora", "longlora", "adalora", "rslora", "loha", "lokr", "vera", "oft", "boft", "llamapro",
+     "lora_llm", "custom_lora", "custom_qlora", "hqq_lora", "hqq_dora", "bnb_dora")
+)  # fmt: skip
 FULL = frozenset(("full", "none", "false", ""))
 SEVEN = frozenset(("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"))
 MLP = ("gate_proj", "up_proj", "down_proj")

@@ -8,18 +8,15 @@ from bot.reading.facts import Fact
 
 COMPONENTS = {
     "llama2": "Llama-2-{}", "llama3": "Meta-Llama-3-{}", "llama3_1": "Llama-3.1-{}", "llama3_2": "Llama-3.2-{}",
-    "llama3_2_vision": "Llama-3.2-{}-Vision", "llama3_3": "Llama-3.3-{}", "code_llama2": "CodeLlama-{}", "gemma": "gemma-{}",
-    "gemma2": "gemma-2-{}", "mistral": "Mistral-{}-v0.1", "phi3": "Phi-3-{}", "phi4": "phi-4", "qwen2": "Qwen2-{}",
-    "qwen2_5": "Qwen2.5-{}", "qwen3": "Qwen3-{}", "llama4": "Llama-4-{}",
+    "llama3_2_vision": "Llama-3.2-{}-Vision", "llama3_3": "Llama-3.3-{}", "code_llama2": "CodeLlama-{}",
+    "gemma": "gemma-{}", "gemma2": "gemma-2-{}", "mistral": "Mistral-{}-v0.1", "phi3": "Phi-3-{}", "phi4": "phi-4",
+    "qwen2": "Qwen2-{}", "qwen2_5": "Qwen2.5-{}", "qwen3": "Qwen3-{}", "llama4": "Llama-4-{}",
 }  # fmt: skip
 """Model names by torchtune's family packages (0.7.0 torchtune/models)."""
 TITAN = {
-    "llama3": "Llama-3.1-{}",
-    "llama4": "Llama-4-{}",
-    "qwen3": "Qwen3-{}",
-    "deepseek_v3": "DeepSeek-{}",
+    "llama3": "Llama-3.1-{}", "llama4": "Llama-4-{}", "qwen3": "Qwen3-{}", "deepseek_v3": "DeepSeek-{}",
     "gpt_oss": "gpt-oss-{}",
-}
+}  # fmt: skip
 HF = {
     "shape_layers": "num_hidden_layers", "shape_hidden": "hidden_size", "shape_ffn": "intermediate_size",
     "shape_heads": "num_attention_heads", "shape_kv": "num_key_value_heads", "shape_head_dim": "head_dim",

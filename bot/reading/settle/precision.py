@@ -74,18 +74,17 @@ def _sharded(draft: Draft, half: Fact) -> str | None:
 
 def _trainer(draft: Draft, weights: Fact | None, half: Fact | None) -> None:
     """Weights of one type under autocast in another."""
-    if half and (sharded := _sharded(draft, half)):
+    sharded = _sharded(draft, half) if half else None
+    if half and sharded:
         draft.put("precision", sharded, half)
-        return None
-    if half is None:
-        if weights:
-            draft.put("precision", weights.value, weights)
-        return None
-    kept = weights.value if weights and weights.value in HALVES else None
-    if weights is None:
-        return _stored(draft, half)
-    draft.put("precision", kept or f"amp-{half.value}", half, weights)
-    draft.put("autocast", True, half)
+    elif half and weights is None:
+        _stored(draft, half)
+    elif half and weights:
+        kept = weights.value if weights.value in HALVES else f"amp-{half.value}"
+        draft.put("precision", kept, half, weights)
+        draft.put("autocast", True, half)
+    elif weights:
+        draft.put("precision", weights.value, weights)
 
 
 def _stored(draft: Draft, half: Fact) -> None:

@@ -8,8 +8,10 @@ from bot.reading.facts import Fact
 from bot.reading.scalars import switch, words_of
 from bot.reading.tables import words
 
-DPO_LOSSES = frozenset(("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "aot", "apo_zero",
-                        "discopop", "sigmoid_norm", "aot_pair", "apo_down"))  # fmt: skip
+DPO_LOSSES = frozenset(
+    ("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "aot", "apo_zero",
+     "discopop", "sigmoid_norm", "aot_pair", "apo_down")
+)  # fmt: skip
 PREFERENCES = ("dpo", "kto", "orpo", "simpo", "grpo", "ppo")
 KERNELS = ("norm", "rope", "mlp", "lora")
 CUT_PLUGIN, LIGER_PLUGIN = "cutcrossentropy", "liger"
