@@ -118,3 +118,24 @@ def test_the_smallest_size_of_card_is_the_smallest() -> None:
     assert (step.change, step.saves, step.verdict) == ({"gpu": "20GB"}, 0, "fits")
     smaller = estimate(Run(model="qwen2.5-7b", method="lora", framework="trl", gpu="16GB"))
     assert smaller.fit.verdict != "fits"
+
+
+def test_states_wait_in_host_memory_where_there_is_enough() -> None:
+    run = {"framework": "llama-factory", "gpu": "24GB"}
+    step = steps(**run)["offload-optimizer"]
+    assert (step.verdict, step.speed_cost, step.quality_cost) == ("fits", "large", "none")
+    assert step.commands[-1].endswith("ds_z2_offload_config.json")
+    assert "offload-optimizer" not in steps(**run, host_ram_gib=64)
+
+
+def test_deepspeed_stays_deepspeed() -> None:
+    run = {"parallel": {"engine": "deepspeed", "zero": 2, "data": 2}, "gpu_count": 2, "precision": "deepspeed-bf16"}
+    step = steps(**run, gpu="A100 80GB")["shard"]
+    assert step.change["parallel"]["zero"] == 3
+    assert "ZeRO-3" in step.title
+
+
+def test_a_move_that_a_cheaper_one_rules_out_is_still_found() -> None:
+    found = lowered(model="llama-3.1-70b", method="lora", framework="ms-swift")
+    assert found.plan is not None
+    assert found.plan.steps == ["offload-parameters"]
