@@ -6,14 +6,13 @@ import pytest
 
 from tests.estimator.cases import answered, report
 
-NOT_YET = {"tensor", "context", "deepspeed"}
-
 
 @pytest.mark.parametrize("name", ["traced_parallel.jsonl", "traced_parallel_more.jsonl"])
 def test_traced_ranks(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     outcomes, refused = answered(name)
     with capsys.disabled():
         print(f"\n{name}:", report(outcomes), "\nrefused:", len(refused))
+    assert refused == []
     found = sorted(abs(outcome.error) for outcome in outcomes)
     assert median(found) <= 0.002
     assert found[int(0.9 * (len(found) - 1))] <= 0.01
