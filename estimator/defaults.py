@@ -96,6 +96,7 @@ def _chosen(state: tuple[Any, ...], given: tuple[tuple[str, Any], ...], facts: F
     """What the rules say that apply to runs in this state; rules may build on the values of earlier ones."""
     values = {name: value for name, value in zip(Run.model_fields, state, strict=True) if value not in (None, False)}
     values |= given
+    values["framework_given"] = "framework" in values
     chosen = []
     for name, choices in rules().items():
         rule = None if name in values else next((rule for rule in choices if _holds(rule, values, facts)), None)

@@ -5,7 +5,7 @@ from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
-from estimator.stack import before_5, linear_experts, old_loss
+from estimator.stack import before_5, linear_experts, old_habits, old_loss
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
@@ -227,7 +227,9 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
     unsure = linear_experts(run, arch) or any(inexact_modes(run)) or near(run, arch)
     found: tuple[str, ...] = ("near",) if unsure else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
-    found += old_loss(run, arch.model_type)
+    found += old_loss(run, arch.model_type) + old_habits(run, arch.model_type)
+    if run.framework == "trl" and "lora" in (run.fused_kernels or ()):
+        found += ("weights-remade",)
     if run.framework == "llama-factory" and not adapted(run):
         return (*found, "frozen-input")
     return (*found, "half-logits") if run.framework == "unsloth" else found

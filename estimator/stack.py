@@ -80,21 +80,45 @@ def old_loss(run: Run, model_type: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _old_loss(version: str) -> tuple[str, ...]:
-    found = re.match(r"v?(\d+)\.(\d+)", version)
-    if found is None or (release := (int(found[1]), int(found[2]))) >= (4, 50):
+    release = _release(version)
+    if release >= (4, 50):
         return ()
     return ("shifted-logits", "rebound-logits") if release < (4, 46) else ("shifted-logits",)
 
 
-def before_5(run: Run) -> bool:
-    """Whether the run uses a transformers older than 5."""
-    return _is_before_5((run.stack or {}).get("transformers") or "")
+REPEATED_KEYS = frozenset(("mistral", "mixtral", "qwen2", "qwen2_moe", "qwen2_vl", "phi3", "starcoder2", "jamba"))
+"""Types whose flash attention repeats keys and values for all query heads before transformers 4.48 (modeling_*.py)."""
+
+
+def old_habits(run: Run, model_type: str) -> tuple[str, ...]:
+    """What older packages do otherwise, as the step engine calls it.
+
+    "repeated-keys": see ``REPEATED_KEYS``. "one-cast": before transformers 4.49 GPTQ is auto-gptq's, whose Triton
+    kernels make the fp16 weight at once, for every use again (auto_gptq/nn_modules/triton_utils/dequant.py).
+    "half-ends": trl before 1 turns embeddings and head back to bf16 after peft's k-bit preparation of a 4-bit model
+    (``peft_module_casting_to_bf16``; trl 0.13, trainer/sft_trainer.py).
+    """
+    release = _release((run.stack or {}).get("transformers") or "")
+    flash = str(run.attention).startswith("flash")
+    found = ("repeated-keys",) if flash and model_type in REPEATED_KEYS and release < (4, 48) else ()
+    if str(run.weight_format).startswith("gptq") and release < (4, 49):
+        found += ("one-cast",)
+    trl = run.framework == "trl" and run.precision == "bf16" and str(run.weight_format) in ("nf4", "nf4-dq", "fp4")
+    if trl and run.kbit_prepare and _release((run.stack or {}).get("trl") or "") < (1, 0):
+        found += ("half-ends",)
+    return found
 
 
 @lru_cache(maxsize=256)
-def _is_before_5(version: str) -> bool:
-    found = re.match(r"v?(\d+)", version)
-    return found is not None and int(found[1]) < 5
+def _release(version: str) -> tuple[int, int]:
+    """Major and minor number; where none is given: newer than everything."""
+    found = re.match(r"v?(\d+)(?:\.(\d+))?", version)
+    return (int(found[1]), int(found[2] or 0)) if found else (999, 0)
+
+
+def before_5(run: Run) -> bool:
+    """Whether the run uses a transformers older than 5."""
+    return _release((run.stack or {}).get("transformers") or "") < (5, 0)
 
 
 def linear_experts(run: Run, arch: Architecture) -> bool:

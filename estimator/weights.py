@@ -14,6 +14,7 @@ from estimator.buffers import buffers
 from estimator.catalogue.formats import WeightFormat, weight_format
 from estimator.catalogue.gguf import stored_tensors
 from estimator.step.program import rounded
+from estimator.step.model import half_end
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF
 from estimator.trainables import Trainable, trainables
@@ -127,7 +128,7 @@ class _Tally:
             return FULL
         if weight.role == "bias" and self.format is not None and self.format.scheme == FOUR_BIT:
             return HALF
-        if self.regime.kbit:
+        if self.regime.kbit and not half_end(weight, self.regime):
             return FULL
         return self.regime.itemsize
 

@@ -45,7 +45,8 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     adapter = layer.regime.adapter
     assert adapter is not None
     tape, quantised = layer.tape, layer.regime.quantised
-    if "lora" in tape.fused and not adapter.dora and adapter.dropout == 0.0:
+    drops = adapter.dropout > 0.0 and "weights-remade" not in layer.regime.quirks
+    if "lora" in tape.fused and not adapter.dora and not drops:
         width = layer.out_features(name, shape)
         return fused_lora(layer, x, name, width, adapter_leaves(layer, name, x.width, width))
     result = layer.base_linear(x, name, shape)

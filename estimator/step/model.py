@@ -87,7 +87,9 @@ class Layer:
         bias = self.weight(f"{name}.bias") if f"{name}.bias" in self.shapes else None
         width = self.out_features(name, shape)
         if self.regime.quantised is not None:
-            return quantised_linear(x, weight.width, width, self.regime.quantised, fp16=self.regime.fp16)
+            regime = self.regime
+            remade = "one-cast" in regime.quirks
+            return quantised_linear(x, weight.width, width, self.regime.quantised, fp16=regime.fp16, remade=remade)
         if bias is not None and self.bias_added:
             return ops.add(linear(x, weight, None, width), bias)
         return linear(x, weight, bias, width)
@@ -115,9 +117,17 @@ class Layer:
 
 def itemsize_of(weight: Weight, regime: Regime) -> int:
     """Bytes per element of an unquantised parameter."""
-    if weight.full or (regime.kbit and not weight.name.endswith(("_proj.bias",))):
+    if weight.full or (regime.kbit and not weight.name.endswith(("_proj.bias",)) and not half_end(weight, regime)):
         return FULL
     return regime.itemsize
+
+
+HALF_ENDS = ("lm_head", "embed_tokens", "wte", "wpe")
+
+
+def half_end(weight: Weight, regime: Regime) -> bool:
+    """Whether a k-bit preparation's fp32 was taken back (see ``stack.old_habits``)."""
+    return "half-ends" in regime.quirks and any(name in weight.name for name in HALF_ENDS)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor:

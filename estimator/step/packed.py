@@ -2,7 +2,8 @@
 
 GPTQModel (gptqmodel/nn_modules/qlinear/torch.py, commit 011c00a; its Triton linear trains through the same code): the
 weight is made again by compiled torch code, cast to the input's type and multiplied under autograd, which keeps it
-for the backward: a run without checkpointing holds the whole model in 16 bit. AWQ (AutoAWQ awq/modules/linear/gemm.py,
+for the backward: a run without checkpointing holds the whole model in 16 bit. auto-gptq's Triton linear before it
+(auto_gptq 0.7, nn_modules/triton_utils/dequant.py, ``QuantLinearFunction``) makes it again for the backward. AWQ (AutoAWQ awq/modules/linear/gemm.py,
 ``WQLinearMMFunction``): half-precision input kept, weight made again in forward and backward.
 """
 
@@ -22,10 +23,12 @@ def unpacked(tape: Tape, elements: int, name: str) -> Tensor:
     return tape.new("1", elements, HALF, "weight_casts")
 
 
-def linear_packed(x: Tensor, elements: int, width: int, name: str, *, fp16: bool) -> Tensor:
-    """The linear of a GPTQ or AWQ weight."""
+def linear_packed(x: Tensor, elements: int, width: int, name: str, *, fp16: bool, remade: bool = False) -> Tensor:
+    """The linear of a GPTQ or AWQ weight; ``remade``: by auto-gptq's Triton kernels."""
     if name.startswith("awq"):
         return _awq(x, elements, width, fp16=fp16)
+    if remade:
+        return _triton(x, elements, width)
     return _gptq(x, elements, width, fp16=fp16)
 
 
@@ -41,6 +44,26 @@ def _gptq(x: Tensor, elements: int, width: int, *, fp16: bool) -> Tensor:
     if x.needs:
         shape = ops.shape_of(x)
         tape.attach(out, (x,), kept, lambda g: (tape.new(*shape),))
+    return ops.cast(out, itemsize)
+
+
+def _triton(x: Tensor, elements: int, width: int) -> Tensor:
+    itemsize = x.itemsize
+    x = ops.cast(x, HALF)
+    tape = x.tape
+    weight = unpacked(tape, elements, "gptq")
+    out = tape.new(x.rows, width, HALF)
+    del weight
+    if x.needs:
+        shape = ops.shape_of(x)
+
+        def backward(g: Tensor) -> Sequence[Tensor | None]:
+            weight = unpacked(tape, elements, "gptq")
+            result = tape.new(*shape)
+            del weight
+            return (result,)
+
+        tape.attach(out, (x,), (), backward)
     return ops.cast(out, itemsize)
 
 

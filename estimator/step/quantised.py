@@ -13,12 +13,14 @@ from estimator.step.tape import BOOL, FULL, HALF, Tape, Tensor
 BITSANDBYTES_4BIT = ("nf4", "nf4-dq", "fp4", "fp4-dq")
 
 
-def quantised_linear(x: Tensor, elements: int, width: int, name: str, *, fp16: bool = False) -> Tensor:
-    """The linear of a frozen weight in the format ``name``."""
+def quantised_linear(
+    x: Tensor, elements: int, width: int, name: str, *, fp16: bool = False, remade: bool = False
+) -> Tensor:
+    """The linear of a frozen weight in the format ``name``; ``remade``: see ``linear_packed``."""
     if name == "int8":
         return linear_int8(x, elements, width, fp16=fp16)
     if packed_format(name):
-        return linear_packed(x, elements, width, name, fp16=fp16)
+        return linear_packed(x, elements, width, name, fp16=fp16, remade=remade)
     return linear_4bit(x, elements, width, name)
 
 

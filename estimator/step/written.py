@@ -115,6 +115,8 @@ def attend(
         ring = ring_attention(q, k, by_token(v), arch.heads, kv_heads or arch.kv_heads, size, model.runtime.context)
         return ops.copy(ring), None
     dropout, kv_heads = rate(model, arch.attention_dropout), kv_heads or arch.kv_heads
+    if "repeated-keys" in model.regime.quirks:
+        k, v, kv_heads = repeated(k, arch.heads, kv_heads), repeated(v, arch.heads, kv_heads), arch.heads
     if (attention or model.regime.attention) != "eager":
         return sdpa(q, k, v, arch.heads, kv_heads, mask, dropout, by_head=by_head), None
     k, v = repeated(k, arch.heads, kv_heads), repeated(v, arch.heads, kv_heads)
