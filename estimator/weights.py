@@ -13,8 +13,8 @@ from estimator.architecture import Architecture, Inventory, Weight
 from estimator.buffers import buffers
 from estimator.catalogue.formats import WeightFormat, weight_format
 from estimator.catalogue.gguf import stored_tensors
-from estimator.step.program import rounded
 from estimator.step.model import half_end
+from estimator.step.program import rounded
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF
 from estimator.trainables import Trainable, trainables
