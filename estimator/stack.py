@@ -100,7 +100,7 @@ def old_habits(run: Run, model_type: str) -> tuple[str, ...]:
     """
     release = _release((run.stack or {}).get("transformers") or "")
     flash = str(run.attention).startswith("flash")
-    found = ("repeated-keys",) if flash and model_type in REPEATED_KEYS and release < (4, 48) else ()
+    found: tuple[str, ...] = ("repeated-keys",) if flash and model_type in REPEATED_KEYS and release < (4, 48) else ()
     if str(run.weight_format).startswith("gptq") and release < (4, 49):
         found += ("one-cast",)
     trl = run.framework == "trl" and run.precision == "bf16" and str(run.weight_format) in ("nf4", "nf4-dq", "fp4")
