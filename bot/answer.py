@@ -36,13 +36,23 @@ class Choice(BaseModel):
     value: Any
 
 
+class Known(BaseModel):
+    """What the catalogue knows of a model or a card; sizes end in ``_bytes``."""
+
+    kind: Literal["model", "gpu"]
+    name: str
+    facts: dict[str, Any]
+    note: str = ""
+
+
 class Answer(BaseModel):
     """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them.
 
     ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it;
     ``unknown_family`` is the family named with a size that stands in for it. ``entries`` are what the knowledge says to
     the question, by id. ``spoken``, which is not printed, holds
-    the runs as the words alone have them: what a follow-up builds upon.
+    the runs as the words alone have them: what a follow-up builds upon. ``said`` are sentences of a language model,
+    also in ``text``, in which every number is one of the rest of the text.
     """
 
     id: Any = None
@@ -58,8 +68,10 @@ class Answer(BaseModel):
     unknown_family: str = ""
     prices: Any = None
     diagnosis: Diagnosis | None = None
+    known: Known | None = None
     entries: list[str] = []
     readings: list[ReadingShown] = []
     choices: list[Choice] = []
+    said: str = ""
     text: str = ""
     numbers: list[Figure] = []

@@ -91,6 +91,33 @@ def prices(gpus: Sequence[str], lang: str, region: str = "", spot: bool | None =
     return rendered(Answer(lang="zh" if lang == "zh" else "en", question="price", prices=found))
 
 
+def of_runs(question: str, runs: Sequence[Run], lang: str) -> Answer:
+    """The reply to a question of this kind about runs that are given field by field."""
+    fields = [with_facts(run.model_dump(exclude_unset=True, exclude_none=True)) for run in runs]
+    missing = [] if all(run.get("gpu") for run in fields) else ["gpu"]
+    return answered(Question("answer", question, spoken=fields, runs=fields, missing=missing), lang)
+
+
+def facts(kind: str, name: str, lang: str) -> Answer:
+    """What the catalogue knows of a "model" or a "gpu". Raises EstimatorError for one that it does not know."""
+    from bot.facts import known_card, known_model
+
+    known = (known_model if kind == "model" else known_card)(name, lang == "zh")
+    return rendered(Answer(lang="zh" if lang == "zh" else "en", question="explain", known=known))
+
+
+def about_topic(text: str, lang: str) -> Answer:
+    """The entry of the knowledge that is nearest to a text; its id counts too. "ignore" when none is near."""
+    from knowledge.reading import entries
+    from knowledge.search import answering
+
+    near = answering(text)
+    found = text if text in entries() else near.entry.id if near else ""
+    if not found:
+        return Answer(lang="zh" if lang == "zh" else "en", reply="ignore")
+    return _told_by_entries(Question("answer", "explain"), lang, [found])
+
+
 def _priced(question: Question, lang: str) -> Answer:
     """The reply to a question of what cards cost."""
     rents = question.rents or {}

@@ -55,6 +55,7 @@ def test_discord_is_imported_only_where_it_is_spoken() -> None:
         ("import estimator.estimate", ("discord", "bot", "jinja2", "click", "rich")),
         ("import bot.service, bot.cli.ask", ("discord", "rich", "huggingface_hub", "sqlite_utils")),
         ("import bot.cli.discord", ("discord", "sqlite_utils")),
+        ("import bot.cli.mcp, bot.tools.calls", ("mcp", "pydantic_ai", "starlette", "discord", "rich")),
     ],
 )
 def test_an_import_does_not_drag_in(statement: str, absent: tuple[str, ...]) -> None:

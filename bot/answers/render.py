@@ -10,6 +10,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageL
 from bot.answer import Answer, Choice
 from bot.answers.changes import Changes, plans
 from bot.answers.describe import Describer, problem_in
+from bot.answers.known import known_rows
 from bot.answers.layout import table, wrapped
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
@@ -54,8 +55,8 @@ def template_of(answer: Answer) -> str:
         return "help"
     if answer.diagnosis is not None:
         return "diagnosis"
-    if answer.prices is not None:
-        return "prices"
+    if answer.prices is not None or answer.known is not None:
+        return "prices" if answer.known is None else "known"
     if answer.entries and not answer.estimates:
         return "entries"
     return "one" if len(answer.estimates) == 1 else "several"
@@ -75,6 +76,7 @@ def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False
         plans=lambda: plans(answer, ledger, describer),
         w=Wreck(answer, ledger, describer),
         t=_price_teller(answer, ledger),
+        known=known_rows(ledger, answer.lang),
         problem=problem_in(answer.lang, answer.estimates[0]) if answer.estimates else "",
         sentences=_sentences(answer, doubts),
         examples=texts(answer.lang)["help"]["examples"],

@@ -18,6 +18,7 @@ COMMANDS = {
     "prices": "bot.cli.prices",
     "read": "bot.cli.read",
     "discord": "bot.cli.discord",
+    "mcp": "bot.cli.mcp",
 }
 
 ANSWERED, OUR_FAULT, WRONG_INPUT = 0, 1, 2

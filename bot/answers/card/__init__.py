@@ -21,7 +21,7 @@ def cards_of(answer: Answer) -> list[Card]:
         return [refusal_card(voice)]
     if answer.prices is not None:
         return [_price_card(answer)]
-    if answer.diagnosis is not None or (answer.entries and not answer.estimates):
+    if answer.diagnosis is not None or answer.known is not None or (answer.entries and not answer.estimates):
         return [told_card(voice)]
     if answer.reply == "clarify" or (answer.question != "help" and not answer.estimates):
         return [question_card(voice)]
