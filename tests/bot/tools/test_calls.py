@@ -17,8 +17,8 @@ QLORA = {"model": "qwen2.5-7b", "method": "qlora", "gpu": "24GB"}
 FULL = {"model": "llama3 8b", "method": "full", "gpu": "RTX 3090"}
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB "
-    "of which 1.20 GiB is free. Of the allocated memory 21.50 GiB is allocated by PyTorch, and 400.00 MiB is reserved by "
-    "PyTorch but unallocated."
+    "of which 1.20 GiB is free. Of the allocated memory 21.50 GiB is allocated by PyTorch, and 400.00 MiB is reserved "
+    "by PyTorch but unallocated."
 )
 
 
