@@ -50,7 +50,7 @@ def partition_of(parts: Inventory, regime: Regime, shards: int, bucket: int) -> 
     layers: dict[int, int] = {}
     for layer, tensor in flat:
         layers[layer] = layers.get(layer, 0) + rounded(tensor.bytes)
-    inner = tuple(size for layer, size in sorted(layers.items()) if layer >= 0)
+    inner = tuple(layers.get(layer, 0) for layer in range(len(parts.layers)))
     return Partition(total, size, touched, _first_reduced(flat, len(pieces), bucket), tuple(pieces), inner)
 
 

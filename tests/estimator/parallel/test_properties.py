@@ -137,3 +137,13 @@ def test_several_cards_without_a_layout(framework: str | None, engine: str) -> N
     assert found.run is not None
     assert found.run.parallel is not None
     assert found.run.parallel.engine == engine
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+@pytest.mark.parametrize("method", ["freeze", "badam"])
+def test_layers_that_do_not_train_have_no_gradients_to_share(method: str, zero: int) -> None:
+    sharded = {"engine": "deepspeed", "zero": zero, "data": 2}
+    run = {"model": "gemma-2-2b", "precision": "deepspeed-bf16", "gpu_count": 2, "parallel": sharded}
+    some, every = (estimate(Run.model_validate(run | {"method": one})).per_gpu for one in (method, "full"))
+    assert some is not None and every is not None
+    assert some.allocated_peak < every.allocated_peak
