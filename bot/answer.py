@@ -29,6 +29,13 @@ class ReadingShown(BaseModel):
     why: str
 
 
+class RentShown(BaseModel):
+    """What a card costs to rent, USD per card and hour: least and most of one or two classes, with day and source."""
+
+    gpu: str
+    classes: list[dict[str, Any]]
+
+
 class Choice(BaseModel):
     """A value of a field that may have been meant by a word that was not understood."""
 
@@ -65,6 +72,7 @@ class Answer(BaseModel):
     invalid: list[str] = []
     estimates: list[Estimate] = []
     smallest_card_gb: list[int | None] = []
+    rents: list[RentShown | None] = []
     unknown_family: str = ""
     prices: Any = None
     diagnosis: Diagnosis | None = None

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 from pydantic import ValidationError
 
-from bot.answer import Answer, ReadingShown
+from bot.answer import Answer, ReadingShown, RentShown
 from bot.answers.reading import reading_text
 from bot.answers.render import rendered
 from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
@@ -26,6 +26,8 @@ from estimator.schema import Estimate, Problem, Run
 from knowledge.diagnosis import Diagnosis
 from knowledge.logs.reading import is_log
 
+MONEY = ("time", "cost", "price", "need_gpu")
+"""Questions to which time and cost belong."""
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
 
 
@@ -74,8 +76,9 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
         entries=list(entries),
     )
     if answer.reply == "answer" and answer.question != "help":
-        answer.estimates = [_estimate_or_problem(run) for run in question.runs]
+        answer.estimates = [_estimate_or_problem(run, question.question, answer.lang) for run in question.runs]
         answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
+        answer.rents = [_rent(found) for found in answer.estimates]
         _ask_back(answer)
     return rendered(answer, question.doubts)
 
@@ -146,15 +149,48 @@ def again(question: str, fields: dict[str, Any], lang: str, change: Mapping[str,
     return answered(Question("answer", question, spoken=[run], runs=[run]), lang)
 
 
-def estimate(run: Run, others: bool = False) -> Estimate:
-    """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError."""
+def estimate(run: Run, others: bool = False, question: str = "fit") -> Estimate:
+    """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError.
+
+    Time and cost are laid beside it where ``question`` or the run asks for them.
+    """
     try:
-        return estimate_run(run, others)
+        return _with_costs(run, estimate_run(run, others), question)
     except EstimatorError as error:
         config = _config_on_hub(run.model) if error.field == "model" and _is_unknown(run.model) else None
         if config is None:
             raise
-    return estimate_run(run.model_copy(update={"model": config}), others)
+    known = run.model_copy(update={"model": config})
+    return _with_costs(known, estimate_run(known, others), question)
+
+
+def cost_of(fields: dict[str, Any], lang: str = "en", question: str = "cost") -> Estimate:
+    """Memory, time and cost of a run; without a card, the cards that hold it by cost; without a model, a card's prices.
+
+    Raises EstimatorError, or pydantic's ValidationError for a field or a value that no run has.
+    """
+    from bot.costs.asking import spelled_out, without_model
+
+    fields = spelled_out(question, fields, lang)
+    return estimate(run_of(fields), others=True, question=question) if fields.get("model") else without_model(fields)
+
+
+def _with_costs(run: Run, found: Estimate, question: str) -> Estimate:
+    """The estimate with time and cost where they are asked for; whoever asks for memory alone loads nothing of it."""
+    said = run.tokens or run.samples or run.economics is not None or run.price_usd_per_hour is not None
+    if question not in MONEY and not said:
+        return found
+    from bot.costs.asking import beside
+
+    return beside(question, run, found)
+
+
+def _rent(found: Estimate) -> RentShown | None:
+    if found.run is None or not found.run.gpu:
+        return None
+    from bot.costs.asking import rent_shown
+
+    return rent_shown(found.run)
 
 
 def diagnose(text: str, lang: str | None = None) -> Diagnosis:
@@ -192,14 +228,15 @@ def told_reading(reading: Reading, lang: str) -> str:
     return reading_text(reading, lang)
 
 
-def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = False) -> str:
+def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = False, question: str = "fit") -> str:
     """The text for one estimate of a run that was given as ``fields``."""
     answer = Answer(
         lang=lang,
-        question="fit",
+        question=question,
         runs=[with_facts(fields)],
         estimates=[found],
         smallest_card_gb=[_smallest_card(found)],
+        rents=[_rent(found)],
     )
     return rendered(answer, explain=explain).text
 
@@ -265,9 +302,11 @@ def _readings(question: Question) -> list[ReadingShown]:
     return [ReadingShown(field=one.field, value=one.value, text=one.text, why=one.why) for one in shown]
 
 
-def _estimate_or_problem(fields: dict[str, Any]) -> Estimate:
+def _estimate_or_problem(fields: dict[str, Any], question: str, lang: str) -> Estimate:
     try:
-        return estimate(run_of(fields), others=True)
+        if question not in MONEY:
+            return estimate(run_of(fields), others=True)
+        return cost_of(fields, lang, question)
     except EstimatorError as error:
         return Estimate(error=Problem(field=error.field, message=error.message, message_zh=error.message_zh))
 

@@ -5,26 +5,13 @@ Sizes are bytes unless the name says otherwise; GB means 10^9 bytes and GiB 2^30
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, Field
 
-MAX_TOKENS = 100_000_000
-"""No context window, batch or sequence beyond this is a real question."""
+from estimator.economics import CostEstimate, Economics, TimeEstimate
+from estimator.strict import MAX_TOKENS, Count, Strict, Tokens
+from estimator.strict import no_switch as _no_switch
 
-
-def _no_switch(kind: str) -> BeforeValidator:
-    """True and false are no numbers, though Python counts with them."""
-
-    def checked(value: Any) -> Any:
-        if isinstance(value, bool):
-            raise PydanticCustomError(f"{kind}_type", "not a number")
-        return value
-
-    return BeforeValidator(checked)
-
-
-Count = Annotated[int, Field(ge=1, le=1_000_000), _no_switch("int")]
-Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), _no_switch("int")]
+__all__ = ["MAX_TOKENS", "Count", "Strict", "Tokens"]
 
 Task = Literal["train", "infer", "serve"]
 Stage = Literal["pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "ppo", "grpo", "embed"]
@@ -59,12 +46,6 @@ Item = Literal[
     "allocator_rounding",
     "other",
 ]
-
-
-class Strict(BaseModel):
-    """A model that names every field it does not know."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
 
 class Adapter(Strict):
@@ -209,6 +190,7 @@ class Run(Strict):
     samples: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
     epochs: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
     price_usd_per_hour: Annotated[float, Field(ge=0), _no_switch("float")] | None = None
+    economics: Economics | None = None
 
 
 class Assumption(BaseModel):
@@ -390,6 +372,6 @@ class Estimate(BaseModel):
     downgrades: list[Step] = Field(default_factory=list)
     plan: Plan | None = None
     max: Largest | None = None
-    time: dict[str, Any] | None = None
-    cost: dict[str, Any] | None = None
+    time: TimeEstimate | None = None
+    cost: CostEstimate | None = None
     error: Problem | None = None

@@ -61,6 +61,11 @@ class Ledger:
         self._note(float(text.replace(",", "")), currency, path)
         return sign + text
 
+    def figure(self, path: str, text: str, unit: str) -> str:
+        """A value at a path as it was written out: the digits of ``text``."""
+        self._note(float(text.replace(",", "")), unit, path)
+        return text
+
     def words(self, path: str) -> str:
         """A text of the estimator, with the figures in it; versions and names are none."""
         text = str(self.at(path))

@@ -25,3 +25,9 @@ def _quieted(text: str) -> str:
     unlinked = _SCHEMES.sub("", text.replace("@", "")).replace("://", " ")
     without_marks = re.sub(r"(?<!\w)_+|_+(?!\w)", "", unlinked)
     return re.sub(r"^\s*(?:[#>]+|-+(?=\s))\s*", "", without_marks)
+
+
+def source_name(source: str) -> str:
+    """The first words of a source: the repository, package or report, without path, licence and commit."""
+    first = source.split(" (")[0].split(",")[0]
+    return first.split()[0] if "/" in first.split()[0] or "." in first else first

@@ -13,6 +13,7 @@ from bot.answers.describe import Describer, problem_in
 from bot.answers.known import known_rows
 from bot.answers.layout import table, wrapped
 from bot.answers.ledger import Ledger
+from bot.answers.money import Money, is_about_money
 from bot.answers.quote import quoted
 from bot.answers.wreck import Wreck
 from bot.intake.doubts import Doubt
@@ -59,7 +60,10 @@ def template_of(answer: Answer) -> str:
         return "prices" if answer.known is None else "known"
     if answer.entries and not answer.estimates:
         return "entries"
-    return "one" if len(answer.estimates) == 1 else "several"
+    one = len(answer.estimates) == 1
+    if is_about_money(answer) and not (one and answer.estimates[0].error):
+        return "money" if one else "monies"
+    return "one" if one else "several"
 
 
 def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False) -> Answer:
@@ -73,6 +77,7 @@ def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False
         n=ledger,
         c=Changes(answer.estimates[0] if answer.estimates else None, ledger, answer.lang),
         d=describer,
+        m=Money(answer, ledger, describer),
         plans=lambda: plans(answer, ledger, describer),
         w=Wreck(answer, ledger, describer),
         t=_price_teller(answer, ledger),
@@ -108,7 +113,9 @@ def _sentences(answer: Answer, doubts: Sequence[Doubt]) -> list[str]:
     said += list(dict.fromkeys(problem_in(answer.lang, found) for found in answer.estimates if found.error))
     said += [_doubted(answer.lang, doubt) for doubt in doubts]
     if not said:
-        said = [say(answer.lang, f"missing.{name}") for name in ("samples", "model") if name in answer.missing][:1]
+        said = [say(answer.lang, f"missing.{name}") for name in ("samples", "model", "gpu") if name in answer.missing][
+            :1
+        ]
     return said
 
 

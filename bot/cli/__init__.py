@@ -17,6 +17,7 @@ COMMANDS = {
     "estimate": "bot.cli.estimate",
     "prices": "bot.cli.prices",
     "read": "bot.cli.read",
+    "cost": "bot.cli.cost",
     "discord": "bot.cli.discord",
     "mcp": "bot.cli.mcp",
 }

@@ -34,6 +34,7 @@ def command(lang: str | None, as_json: bool, as_lines: bool, explain: bool, **va
         raise WrongInput(say(language, "cli.no_model"))
     try:
         run = Run.model_validate(fields)
+        fields = run.model_dump(exclude_unset=True)
         found = service.estimate(run, others=True)
     except (ValidationError, EstimatorError) as error:
         raise WrongInput(message_of(problem_of(error), language)) from None

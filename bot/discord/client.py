@@ -17,6 +17,7 @@ from bot.discord.acknowledge import send_privately
 from bot.discord.attachments import Files, read
 from bot.discord.buttons import CardButton
 from bot.discord.commands import COMMANDS, HELP
+from bot.discord.costs import COSTS
 from bot.discord.desk import Busy, Desk
 from bot.discord.errors import tell
 from bot.discord.pace import Pace
@@ -66,7 +67,7 @@ class VramBot(discord.AutoShardedClient):
         await self.desk.open()
         await self.desk.work(suggest.warm)
         await self.tree.set_translator(Words())
-        for command in COMMANDS:
+        for command in (*COMMANDS, *COSTS):
             self.tree.add_command(command)
         self.add_dynamic_items(CardButton)
         await self.tree.sync_if_changed()

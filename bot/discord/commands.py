@@ -82,10 +82,10 @@ async def vram(
     """Estimate the run that the options describe."""
     given = {name: value for name, value in interaction.namespace if name != "private"}
     lang = language_of_locale(interaction.locale)
-    await _answer(interaction, private, lambda: service.answered(typed_question(given), lang))
+    await answer(interaction, private, lambda: service.answered(typed_question(given), lang))
 
 
-async def _answer(interaction: "Asked", private: bool, work: Callable[[], Answer]) -> None:
+async def answer(interaction: "Asked", private: bool, work: Callable[[], Answer]) -> None:
     """Acknowledge, then answer; a stop of the bot waits for it."""
     async with interaction.client.working():
         if await acknowledged(interaction, private):
@@ -114,7 +114,7 @@ async def _layouts(interaction: "Asked", typed: str) -> list[Choice[str]]:
 async def help_(interaction: "Asked") -> None:
     """Show what can be asked, to the one who asks."""
     lang = language_of_locale(interaction.locale)
-    await _answer(interaction, True, partial(service.ask, HELP[lang], lang=lang))
+    await answer(interaction, True, partial(service.ask, HELP[lang], lang=lang))
 
 
 @app_commands.command(name=text("command.forget"), description=text("command.forget_does"))

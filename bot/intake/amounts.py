@@ -1,4 +1,4 @@
-"""Stretches of time and money in a message, read so that "30m" is no model and "12$/h" no count."""
+"""Stretches of time in a message, read so that "30m" is no model."""
 
 from bot.intake import quantities
 from bot.intake.names import card_named
@@ -17,14 +17,16 @@ HOURS = {
     "天": 24.0,
 }
 MINUTES = frozenset({"m", "min", "mins", "minutes", "分"})
-SIGNS = frozenset("$¥￥")
-RATES = frozenset({"h", "hr", "hour", "小"})
+LONGER = {"week": 168.0, "weeks": 168.0, "周": 168.0, "month": 730.0, "months": 730.0, "月": 730.0}
+ONE = frozenset({"a", "one", "一"})
+MOST_MONTHS = 120
+"""Beyond, the number before the word is something else: "4090 月租"."""
 
 
 def read_amounts(sheet: Sheet) -> None:
-    """Hours and hourly prices."""
+    """Hours, days, weeks and months."""
     for index in sheet.free_starts():
-        _read_price(sheet, index) or _read_hours(sheet, index)
+        _read_hours(sheet, index) or _read_months(sheet, index)
 
 
 def _read_hours(sheet: Sheet, start: int) -> bool:
@@ -45,17 +47,16 @@ def _read_hours(sheet: Sheet, start: int) -> bool:
     return True
 
 
-def _read_price(sheet: Sheet, start: int) -> bool:
-    """``12$/h``, ``$12/h``, ``12 usd/hr``."""
+def _read_months(sheet: Sheet, start: int) -> bool:
+    """``2 weeks``, ``a month``, ``三个月``."""
     tokens = sheet.tokens
-    at = start + (tokens[start].text in SIGNS)
-    number = quantities.signed(tokens, at)
-    if number is None:
+    number = quantities.small_count(tokens, start)
+    if number is None and tokens[start].text in ONE:
+        number = quantities.Quantity(1.0, start + 1)
+    if number is None or not 0 < number.value <= MOST_MONTHS:
         return False
-    end = number.end + (number.end < len(tokens) and tokens[number.end].text in SIGNS | {"usd", "dollars"})
-    if end + 1 >= len(tokens) or (end == number.end and at == start):
+    at = number.end + (number.end < len(tokens) and tokens[number.end].text == "个")
+    if at >= len(tokens) or tokens[at].text not in LONGER or not sheet.is_free(start, at + 1):
         return False
-    if tokens[end].text not in ("/", "per") or tokens[end + 1].text not in RATES:
-        return False
-    sheet.read("price_usd_per_hour", number.value, start, end + 2, "money per hour")
+    sheet.read("hours", number.value * LONGER[tokens[at].text], start, at + 1, "a stretch of time")
     return True

@@ -6,10 +6,13 @@ from bot.intake.options import is_command
 from bot.intake.sheet import Sheet
 
 QUESTION_ORDER = (
-    "help", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "compare", "advice", "explain",
-    "need_memory", "diagnose", "fit", "may",
+    "help", "own", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "compare", "advice",
+    "explain", "need_memory", "diagnose", "fit", "may",
 )  # fmt: skip
 """Where several are cued, the earlier one is what is wanted: "OOM, how many GPUs?" asks for cards."""
+
+ASKED_AS = {"may": "fit", "own": "cost"}
+"""Questions that are answered as others are."""
 
 SUBSTANCE = frozenset(
     [
@@ -77,7 +80,7 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
         cues = cues - {"time"}
     named = next((question for question in QUESTION_ORDER if question in cues), None)
-    return "fit" if named == "may" else named
+    return ASKED_AS.get(str(named), named)
 
 
 def _alternatives(sheet: Sheet) -> bool:

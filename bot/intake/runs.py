@@ -4,6 +4,7 @@ import math
 from itertools import product
 from typing import Any
 
+from bot.intake.economics import economics_of
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
 from bot.intake.names import full_card_name, model_meant, nearest_sized
@@ -28,7 +29,8 @@ SERVING = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "
 OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_accum", "micro_batch", "epochs")
 PLAIN = (
     "stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine",
-    "grad_accum", "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs", "price_usd_per_hour",
+    "grad_accum", "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs", "tokens", "hours",
+    "price_usd_per_hour",
 )  # fmt: skip
 SHARDING: dict[str, Fields] = {
     "zero0": {"engine": "ddp"},
@@ -85,6 +87,8 @@ def _shared_fields(sheet: Sheet) -> Fields:
     told = stage_fields(sheet)
     if "engine" in told.get("rl", {}):
         fields.pop("engine", None)
+    if said := economics_of(sheet):
+        fields["economics"] = said
     parallel = _parallel_fields(sheet)
     spread = {"parallel": parallel} if parallel else {}
     return {**fields, **told, **_serving_fields(sheet), **spread, **_offload_fields(sheet)}

@@ -31,7 +31,7 @@ def typed_question(given: Mapping[str, Any]) -> Question:
 
     None is needed but the model. What cannot be read is a doubt.
     """
-    fields, doubts = _fields(given)
+    fields, doubts = typed_fields(given)
     run = settled(fields, False)
     runs, missing = with_open_readings([run])
     missing += [name for name in ("model", "gpu") if not run.get(name)]
@@ -46,7 +46,8 @@ def typed_question(given: Mapping[str, Any]) -> Question:
     )
 
 
-def _fields(given: Mapping[str, Any]) -> tuple[Fields, list[Doubt]]:
+def typed_fields(given: Mapping[str, Any]) -> tuple[Fields, list[Doubt]]:
+    """The fields of a run that options name, and what cannot be read."""
     fields: Fields = {}
     doubts: list[Doubt] = []
     if model := str(given.get("model") or "").strip():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
 from bot.intake.doubts import Doubt, doubts_in
+from bot.intake.economics import read_economics, read_token_amounts
 from bot.intake.fields import (
     read_bare_lengths,
     read_closed,
@@ -70,6 +71,8 @@ def read_sheet(text: str) -> Sheet:
     """All fields of one message, the surest kinds of reading first."""
     sheet = Sheet.of(text)
     read_refusals(sheet)
+    read_token_amounts(sheet)
+    read_economics(sheet)
     read_keyed_numbers(sheet)
     read_amounts(sheet)
     read_image_sizes(sheet)
@@ -97,7 +100,7 @@ def _understand_one(text: str, previous: Question | None) -> Question:
         return Question("refuse", "other")
     if asked.question == "help" and not sheet.values("model"):
         return Question("answer", "help")
-    rents = None if sheet.invalid else rents_in(sheet, asked)
+    rents = None if sheet.invalid or "own" in sheet.questions else rents_in(sheet, asked)
     if rents is not None:
         spoken = [run for run in spoken_runs(sheet) if run.get("gpu")]
         return Question(
@@ -111,13 +114,16 @@ def _understand_one(text: str, previous: Question | None) -> Question:
 
 def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Question | None) -> Question:
     question = asked.question or _usual_question(spoken, previous)
-    lacking = [name for name in ("model", "gpu") if not all(run.get(name) for run in spoken)]
-    runs, missing = with_open_readings(_with_stand_ins(spoken, question))
+    alone = _is_of_cards_alone(question, spoken)
+    lacking = [name for name in ("gpu",) if not all(run.get(name) for run in spoken)]
+    lacking = lacking if alone else [*([] if all(run.get("model") for run in spoken) else ["model"]), *lacking]
+    runs, missing = (spoken, []) if alone else with_open_readings(_with_stand_ins(spoken, question))
     missing += lacking
-    if question in ("time", "cost") and not any(sheet.values(name) for name in AMOUNTS):
+    if _lacks_amount(question, spoken):
         missing.append("samples")
     doubts = doubts_in(sheet)
-    stuck = sheet.invalid or doubts or "samples" in missing or not all(run.get("model") for run in runs)
+    without = not all(run.get("gpu") for run in runs) if alone else not all(run.get("model") for run in runs)
+    stuck = sheet.invalid or doubts or "samples" in missing or without
     return Question(
         reply="clarify" if stuck else "answer",
         question=question,
@@ -128,6 +134,29 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
         doubts=doubts,
         unknown_family=next(iter(sheet.values("family")), ""),
         readings=sheet.readings,
+    )
+
+
+def _is_of_cards_alone(question: str, spoken: list[Fields]) -> bool:
+    """Whether prices of cards are asked for, or owning against renting, and no model is named."""
+    of_money = question == "price" or (question == "cost" and all(_is_settled(run) for run in spoken))
+    return of_money and not any(run.get("model") for run in spoken)
+
+
+def _is_settled(run: Fields) -> bool:
+    """Whether hours, or owning against renting, take the place of an amount of data."""
+    return bool(run.get("hours") or (run.get("economics") or {}).get("rent_or_buy"))
+
+
+def _lacks_amount(question: str, spoken: list[Fields]) -> bool:
+    """Whether time or cost of a training is asked without how much there is to train on."""
+    if question not in ("time", "cost"):
+        return False
+    return any(
+        run.get("task") not in ("infer", "serve")
+        and not any(run.get(name) for name in AMOUNTS)
+        and not _is_settled(run)
+        for run in spoken
     )
 
 

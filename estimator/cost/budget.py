@@ -1,12 +1,10 @@
 """What a rented run costs, as lines that add up: hours, retries, idle time, evaluation, storage, egress, buffer."""
 
-import tomllib
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
 from estimator.cost.interruptions import FAST, Checkpointing, waste
+from estimator.cost.tables import table_of
 from estimator.errors import EstimatorError
 
 
@@ -37,12 +35,12 @@ class Budget:
     buffer: float | None = None
     checkpointing: Checkpointing = FAST
     hours_between: float | None = None
+    retries: bool = True
 
 
-@lru_cache(maxsize=1)
 def defaults() -> dict[str, Any]:
     """Shares and prices of what comes beside the hours, with their sources."""
-    return tomllib.loads(files("estimator.cost").joinpath("data/run.toml").read_text(encoding="utf-8"))
+    return table_of("run")
 
 
 def budget_of(plan: Budget, usd_per_gpu_hour: float) -> list[Line]:
@@ -57,8 +55,8 @@ def budget_of(plan: Budget, usd_per_gpu_hour: float) -> list[Line]:
         ),
         _retries(plan, hours), *_beside(plan, usd_per_gpu_hour),
     ]  # fmt: skip
-    lines = [line for line in lines if line.usd]
-    return [*lines, _buffer(plan, total(lines))]
+    lines = [line for line in lines if line.usd or line.item == "compute"]
+    return [*lines, _buffer(plan, total(lines))] if plan.buffer != 0 else lines
 
 
 def total(lines: list[Line]) -> float:
@@ -80,7 +78,7 @@ def _checked(plan: Budget, price: float) -> None:
 
 
 def _retries(plan: Budget, hours: float) -> Line:
-    share = waste(plan.gpu_count, plan.checkpointing, plan.hours_between)
+    share = waste(plan.gpu_count, plan.checkpointing, plan.hours_between) if plan.retries else 0.0
     why = f"failures and restarts: {share:.2%} of the time on {plan.gpu_count} cards (Young/Daly)"
     why_zh = f"故障与重启：{plan.gpu_count} 张卡约损失 {share:.2%} 的时间（Young/Daly）"
     return Line("retries", hours * share, why, why_zh)
@@ -95,11 +93,11 @@ def _beside(plan: Budget, price: float) -> list[Line]:
         Line("idle", idle_hours * price, idle["why"], idle["why_zh"], assumed=True),
         Line("evaluation", tested * price, tests["why"], tests["why_zh"], assumed=True),
         Line("storage", plan.storage_gb_months * storage["usd_per_gb_month"], storage["why"], storage["why_zh"]),
-        Line("egress", plan.egress_usd, "as stated", "按给定值"),
+        Line("egress", plan.egress_usd, "data carried out, as given", "按给定的流出数据量"),
     ]
 
 
 def _buffer(plan: Budget, before: float) -> Line:
     share = buffer_share(plan.gpu_count) if plan.buffer is None else plan.buffer
-    why = f"{share:.0%} buffer: one failed attempt, idle time, a price step"
-    return Line("buffer", before * share, why, f"{share:.0%} 缓冲：一次失败、空闲与价格波动")
+    why = f"{share:.0%} buffer: a failed attempt, surprises, a price step"
+    return Line("buffer", before * share, why, f"{share:.0%} 缓冲：一次失败的尝试、意外与价格波动")

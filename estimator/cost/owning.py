@@ -4,12 +4,10 @@ Per year: depreciation (I - residual) / life, interest on the mean of the capita
 cooling (power usage effectiveness), operators. Straight-line, no tax; amounts in the currency of the place.
 """
 
-import tomllib
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
+from estimator.cost.tables import table_of
 from estimator.errors import EstimatorError
 
 HOURS_PER_YEAR = 8760
@@ -80,10 +78,9 @@ class Owning:
         return self.per_year / (HOURS_PER_YEAR * utilisation * (1 - waste))
 
 
-@lru_cache(maxsize=1)
 def known() -> dict[str, Any]:
     """Places, kinds of card and servers with their sources."""
-    return tomllib.loads(files("estimator.cost").joinpath("data/owning.toml").read_text(encoding="utf-8"))
+    return table_of("owning")
 
 
 def owning(cluster: Cluster) -> Owning:
@@ -109,9 +106,9 @@ def cluster_of(gpu: str, kind: str, place: str, gpus: int = 8, price: float | No
     server = next((row for row in table["servers"] if (row["gpu"], row["place"]) == (gpu, place)), None)
     if price is None and server is None:
         return None
-    where = {key: value for key, value in table["places"][place].items() if key != "why"}
+    where = {key: value for key, value in table["places"][place].items() if not key.startswith("why")}
     grade = table["kinds"]["consumer" if kind in ("consumer", "laptop") else "datacenter"]
-    of_kind = {key: value for key, value in grade.items() if key != "why"}
+    of_kind = {key: value for key, value in grade.items() if not key.startswith("why")}
     each = price if price is not None or server is None else server["price"] / server["gpus"]
     watts = server["kw"] / server["gpus"] if server else 1.0
     return Cluster(price=(each or 0) * gpus, gpus=gpus, kw=watts * gpus, **where, **of_kind)

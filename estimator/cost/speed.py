@@ -1,11 +1,9 @@
 """How fast a job runs: model FLOPs utilisation by card and regime, and the time that follows."""
 
-import tomllib
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
+from estimator.cost.tables import table_of
 from estimator.cost.work import Work, flops_per_token
 from estimator.errors import EstimatorError
 
@@ -28,8 +26,16 @@ class Utilisation:
     def times(self, factor: float, why: str, why_zh: str) -> "Utilisation":
         """The same, changed by a factor with its reason."""
         low, expected, high = (_clamped(share * factor) for share in (self.low, self.expected, self.high))
-        basis, basis_zh = f"{self.basis}; x {factor:g}: {why}", f"{self.basis_zh}；x {factor:g}：{why_zh}"
-        return Utilisation(low, expected, high, basis, basis_zh, self.measured, self.long)
+        return self._changed((low, expected, high), factor, why, why_zh)
+
+    def shared(self, factor: float, why: str, why_zh: str) -> "Utilisation":
+        """The same where cards wait for each other, which no limit of a single card's use bounds."""
+        shares = (self.low * factor, self.expected * factor, self.high * factor)
+        return self._changed(shares, factor, why, why_zh)
+
+    def _changed(self, shares: tuple[float, float, float], factor: float, why: str, why_zh: str) -> "Utilisation":
+        basis, basis_zh = f"{self.basis}; x {factor:.2g}: {why}", f"{self.basis_zh}；x {factor:.2g}：{why_zh}"
+        return Utilisation(*shares, basis, basis_zh, self.measured, self.long)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +50,16 @@ class Accelerator:
     bandwidth_gbs: float | None
     price_usd: float | None = None
     tdp_w: float | None = None
+    price_as_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be done with how much: ``tokens`` are all tokens trained on, epochs included."""
+    """What is to be done with how much: ``tokens`` are all tokens trained on, epochs included.
+
+    ``micro_batch`` counts the rows of a forward on one card. ``stages`` of a pipeline (virtual ones divide its bubble)
+    see ``micro_steps`` micro-batches a step; ``in_turn``: the cards hold layers and work one after the other.
+    """
 
     work: Work
     tokens: float
@@ -61,6 +72,9 @@ class Job:
     fp8: bool = False
     eager: bool = False
     ethernet: bool = False
+    stages: int = 1
+    micro_steps: int = 1
+    in_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +97,9 @@ class Timing:
         return low, expected, high
 
 
-@lru_cache(maxsize=1)
 def table() -> dict[str, Any]:
     """The utilisations and factors with their sources."""
-    return tomllib.loads(files("estimator.cost").joinpath("data/mfu.toml").read_text(encoding="utf-8"))
+    return table_of("mfu")
 
 
 def utilisation_of(card: Accelerator, job: Job) -> Utilisation:
@@ -98,6 +111,18 @@ def utilisation_of(card: Accelerator, job: Job) -> Utilisation:
     for factor in table()["factor"]:
         if _applies(factor["id"], job):
             found = found.times(factor["value"], factor["why"], factor["why_zh"])
+    return _laid_out(found, job)
+
+
+def _laid_out(found: Utilisation, job: Job) -> Utilisation:
+    """Cards that wait for each other: layers dealt out one after the other, and a pipeline's bubble (GPipe, 1F1B)."""
+    if job.in_turn and job.gpu_count > 1:
+        why, why_zh = "the cards hold layers in turn, one works at a time", "各卡按层串行，同一时刻只有一张在算"
+        return found.shared(1 / job.gpu_count, why, why_zh)
+    if job.stages > 1:
+        share = job.micro_steps / (job.micro_steps + job.stages - 1)
+        why = f"a pipeline of {job.stages} stages and {job.micro_steps} micro-batches"
+        return found.shared(share, why, f"{job.stages} 级流水线，{job.micro_steps} 个 micro-batch")
     return found
 
 
@@ -107,11 +132,7 @@ def timing(job: Job, card: Accelerator, given: Utilisation | None = None, uplift
     tokens x operations per token / (cards x peak x utilisation), times the uplift on estimates of time.
     """
     if not card.peak_tflops:
-        raise EstimatorError(
-            f"the 16-bit speed of {card.name} is not known; give your own tokens per second",
-            f"没有 {card.name} 的 16 位算力数据；请给出实测的 token/s",
-            "gpu",
-        )
+        raise _no_peak(card)
     used = given or utilisation_of(card, job)
     each = flops_per_token(job.work)
     slower, raised = _factors(job), _uplift(used, job, given) if uplift is None else uplift
@@ -127,6 +148,46 @@ def measured_utilisation(tokens_per_second: float, job: Job, card: Accelerator) 
     assert card.peak_tflops
     share = tokens_per_second * flops_per_token(job.work) / (job.gpu_count * card.peak_tflops * 1e12)
     return Utilisation(share, share, share, "your own tokens per second", "用户实测的 token/s")
+
+
+def given_speed(
+    job: Job, card: Accelerator, tokens_per_second: float | None = None, mfu: float | None = None
+) -> Timing | None:
+    """The time at a speed over all cards, or a utilisation, that the user gave; None where neither is given.
+
+    What somebody measured holds everything already: no uplift and no factor comes on top. Raises ``EstimatorError`` for
+    a utilisation of a card whose peak is not known, and for a speed beyond the card's peak.
+    """
+    if tokens_per_second is None and mfu is None:
+        return None
+    each = flops_per_token(job.work)
+    peak = (card.peak_tflops or 0) * 1e12 * job.gpu_count
+    if tokens_per_second is None:
+        if not peak:
+            raise _no_peak(card)
+        speed, basis, basis_zh = (mfu or 0) * peak / each, "your own utilisation", "用户给出的利用率"
+    else:
+        speed, basis, basis_zh = tokens_per_second, "your own tokens per second", "用户实测的 token/s"
+    if peak and speed * each > 2 * peak:
+        most = f"{peak / each:,.0f}"
+        raise EstimatorError(
+            f"{speed:,.0f} tokens per second is more than {job.gpu_count} x {card.name} can do (about {most} at its "
+            "16-bit peak); give the speed over all cards",
+            f"{speed:,.0f} token/s 超过 {job.gpu_count} 张 {card.name} 的能力（16 位峰值约 {most}）；"
+            "请给出所有卡合计的速度",
+            "economics.tokens_per_second",
+        )
+    share = speed * each / peak if peak else 0.0
+    seconds = job.tokens / speed
+    return Timing(seconds, seconds, seconds, speed, each, Utilisation(share, share, share, basis, basis_zh), 0.0)
+
+
+def _no_peak(card: Accelerator) -> EstimatorError:
+    return EstimatorError(
+        f"the 16-bit speed of {card.name} is not known; give your own tokens per second",
+        f"没有 {card.name} 的 16 位算力数据；请给出实测的 token/s",
+        "gpu",
+    )
 
 
 def _fits(row: dict[str, Any], card: Accelerator, job: Job) -> bool:

@@ -2,12 +2,14 @@
 
 from bot.answer import Answer
 from bot.answers.card.actions import change_of, examples
+from bot.answers.card.cost import cost_card, costs_card
 from bot.answers.card.one import one_card
 from bot.answers.card.pages import alone, flags_cards, math_cards
 from bot.answers.card.question import help_card, question_card, refusal_card, told_card
 from bot.answers.card.several import comparison_card
 from bot.answers.card.shape import Action, Card, Picture
 from bot.answers.card.voice import Voice
+from bot.answers.money import is_about_money
 
 __all__ = ["Action", "Card", "Picture", "alone", "cards_of", "change_of", "examples", "flags_cards", "math_cards"]
 
@@ -27,6 +29,8 @@ def cards_of(answer: Answer) -> list[Card]:
         return [question_card(voice)]
     if answer.question == "help":
         return [help_card(voice)]
+    if is_about_money(answer) and not (len(answer.estimates) == 1 and answer.estimates[0].error):
+        return [cost_card(voice) if len(answer.estimates) == 1 else costs_card(voice)]
     return [one_card(voice) if len(answer.estimates) == 1 else comparison_card(voice)]
 
 

@@ -3,6 +3,7 @@
 from bot.answers.card.actions import of_one
 from bot.answers.card.assumed import assumed_line
 from bot.answers.card.budget import Section, filled
+from bot.answers.card.cost import rent_lines
 from bot.answers.card.picture import picture_of
 from bot.answers.card.shape import Card
 from bot.answers.card.steps import more_line, plan_line, step_lines
@@ -79,6 +80,7 @@ def _sections(voice: Voice) -> list[Section]:
     return [
         Section(0, tuple(plan_line(voice))),
         Section(3, tuple(step_lines(voice)), f"**{voice.say('first')}**"),
+        Section(1, rent_lines(voice)),
         Section(2, (*more_line(voice), *voice.template("card_facts"))),
         Section(5, tuple(_others(voice))),
         Section(1, tuple(voice.template("closing"))),

@@ -16,7 +16,7 @@ LONGEST_LABEL = 34
 LONGEST_ALT = 1_024
 """Characters of a picture's alternative text."""
 
-Kind = Literal["verdict", "comparison", "question", "problem", "help", "math", "flags", "refuse", "told"]
+Kind = Literal["verdict", "comparison", "question", "problem", "help", "math", "flags", "refuse", "cost", "told"]
 ActionKind = Literal["apply", "what_if", "math", "flags", "reading", "example"]
 
 COLOURS: dict[Verdict | None, int] = {"fits": 0x2E9E5B, "tight": 0xE0A100, "does_not_fit": 0xD83C3E, None: 0x80848E}

@@ -46,7 +46,14 @@ def test_every_name_and_description_is_there_in_chinese(registered: list[dict[st
 
 
 def test_all_can_be_used_in_servers_and_in_direct_messages(registered: list[dict[str, object]]) -> None:
-    assert {str(one["name"]) for one in registered} == {"vram", "help", "forget", "Why did this fail?"}
+    assert {str(one["name"]) for one in registered} == {
+        "vram",
+        "cost",
+        "compare",
+        "help",
+        "forget",
+        "Why did this fail?",
+    }
     for command in registered:
         assert command["integration_types"] == [0, 1] and command["contexts"] == [0, 1, 2]
 

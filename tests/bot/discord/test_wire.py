@@ -226,7 +226,7 @@ async def test_buttons_and_conversations_outlive_the_process(scene: Scene) -> No
         await scene.standin.until(lambda: len(scene.sent("/callback$")) > known, PATIENCE)
         process.send_signal(signal.SIGTERM)
         assert "Llama" in (await asked).text, "a question under way is answered before it stops"
-    assert scene.standin.command_writes[""] == 4, "each command was registered once"
+    assert scene.standin.command_writes[""] == 6, "each command was registered once"
     assert len(scene.standin.sent("PUT", "/commands$")) == 1
 
 
