@@ -188,7 +188,7 @@ def _with_costs(run: Run, found: Estimate, question: str) -> Estimate:
 def _rent(found: Estimate) -> RentShown | None:
     if found.run is None or not found.run.gpu:
         return None
-    from bot.costs.asking import rent_shown
+    from bot.costs.rents import rent_shown
 
     return rent_shown(found.run)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import median
 
 from bot.prices.offers import CLASSES, Offer, offers_for
 from estimator.catalogue import GpuMatch
@@ -56,4 +55,10 @@ def _priced(gpu: str, name: str, offers: list[Offer]) -> ClassPrice:
     prices = [offer.usd_per_gpu_hour for offer in offers]
     dated = [offer for offer in offers if offer.day is not None]
     cheapest = min(dated or offers, key=lambda offer: offer.usd_per_gpu_hour)
-    return ClassPrice(gpu, name, min(prices), median(prices), max(prices), len(offers), cheapest)
+    return ClassPrice(gpu, name, min(prices), _median(prices), max(prices), len(offers), cheapest)
+
+
+def _median(values: list[float]) -> float:
+    """Of an even number the mean of the middle two; ``statistics`` takes longer to load than all offers to read."""
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -200,6 +200,8 @@ def test_every_card_has_a_utilisation_with_its_basis() -> None:
         ("T4", 1, True, 4096, 0.30),
         ("MI300X", 8, False, 4096, 0.28),
         ("L40S", 1, False, 4096, 0.38),
+        ("L40S", 4, False, 4096, 0.20),
+        ("L40S", 4, True, 4096, 0.33),
     ],
 )
 def test_classes_of_cards(name: str, gpus: int, adapter: bool, length: int, expected: float) -> None:
