@@ -1,6 +1,5 @@
 """Pieces to facts: each piece by the table of its tool, what no table knows is kept by name."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,8 @@ from bot.reading.scalars import is_open, switch
 from bot.reading.scripts import script_tool, scripted
 from bot.reading.tables import Tool, tool
 
-HIDDEN = re.compile(r"token|secret|password|passwd|api_key|apikey|credential", re.IGNORECASE)
+MOST_UNKNOWN = 100
+LONGEST_NAME = 100
 
 
 @dataclass(slots=True)
@@ -296,8 +296,8 @@ class _Side:
 
 
 def _name_unknown(result: Assembled, name: str) -> None:
-    if name not in result.unknown:
-        result.unknown.append(name)
+    if name not in result.unknown and len(result.unknown) < MOST_UNKNOWN:
+        result.unknown.append(name[:LONGEST_NAME])
 
 
 def _speculative(result: Assembled, entry: Entry) -> None:

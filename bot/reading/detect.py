@@ -1,6 +1,8 @@
 """Which tool a file is for: the tool that knows most of its keys, the rare ones counting most."""
 
-from functools import cache
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
 
 from bot.reading.entries import Entry, Piece
 from bot.reading.tables import Tool, tool
@@ -12,6 +14,7 @@ CONFIGS = (
 """Tools whose files or flags are told by their keys, the likelier first."""
 FLAGS = (*CONFIGS, "megatron", "DeepSpeed-Chat", "fsdp_qlora", "minimind", "tgi", "llama.cpp")
 LEAST = 1.0
+MOST_KEYS = 400
 SHAPES = frozenset(
     {"hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model", "num_attention_heads", "n_head"}
 )
@@ -33,26 +36,36 @@ def is_adapter_config(entries: list[Entry]) -> bool:
 def tool_of_keys(piece: Piece) -> Tool | None:
     """The tool that knows a piece's keys best; None when none does."""
     names = CONFIGS if piece.form != "command" else FLAGS
-    scores = {name: _score(piece, tool(name)) for name in names}
+    keys = list(islice(_telling(piece), MOST_KEYS))
+    scores = {name: _score(keys, tool(name)) for name in names}
     best = max(scores, key=lambda name: scores[name], default="")
     return tool(best) if best and scores[best] >= LEAST else None
 
 
-def _score(piece: Piece, candidate: Tool) -> float:
-    """How well a tool fits: a key counts the more, the fewer tools have it; those with a meaning for memory twice."""
-    score = 0.0
+def _telling(piece: Piece) -> Iterator[tuple[str, bool]]:
+    """Distinct keys, and whether each holds a section."""
+    seen: set[str] = set()
     for entry in piece.entries:
-        if entry.key.startswith("$") or (candidate.nested and "." not in entry.key and isinstance(entry.value, dict)):
+        if entry.key not in seen and not entry.key.startswith("$") and "[" not in entry.key:
+            seen.add(entry.key)
+            yield entry.key, isinstance(entry.value, dict)
+
+
+def _score(keys: list[tuple[str, bool]], candidate: Tool) -> float:
+    """How well a tool fits: a key counts the more, the fewer tools have it; those with a meaning for memory thrice."""
+    score = 0.0
+    for key, is_section in keys:
+        if candidate.nested and is_section and "." not in key:
             continue
-        fact = candidate.fact(entry.key)
+        fact = candidate.fact(key)
         if fact is not None:
-            score += (3.0 if fact else 1.0) / _users(entry.key)
-        elif "." not in entry.key:
+            score += (3.0 if fact else 1.0) / _users(key)
+        elif "." not in key:
             score -= 0.25
     return score
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _users(key: str) -> int:
     """How many tools know a key."""
     return max(1, sum(tool(name).fact(key) is not None for name in FLAGS))

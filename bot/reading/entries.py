@@ -1,5 +1,6 @@
 """What every format is read to: keys with their values and lines."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ LONGEST_TEXT = 2**20
 """Bytes of a paste that are read; a longer one is refused."""
 DEEPEST = 40
 """Levels of nesting that a real config stays far below."""
-MOST_ENTRIES = 200_000
+MOST_ENTRIES = 20_000
 """Keys of one paste; aliases count each time they are used."""
 
 
@@ -58,19 +59,12 @@ class Piece:
     name: str = ""
 
 
-def flattened(value: Any, line_of: Any, path: str = "") -> list[Entry]:
-    """Entries of nested mappings; lists stay values, but mappings inside lists are opened too."""
-    if isinstance(value, dict):
-        return _of_mapping(value, line_of, path)
-    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
-        return [entry for one in value for entry in flattened(one, line_of, f"{path}[]") if isinstance(one, dict)]
-    return []
-
-
-def _of_mapping(value: dict[str, Any], line_of: Any, path: str) -> list[Entry]:
+def flattened(value: dict[str, Any], line_of: Callable[[str, str], int], path: str = "") -> list[Entry]:
+    """Entries of nested mappings in the order of the text; mappings in lists are left in the list's value."""
     found: list[Entry] = []
     for key, inner in value.items():
         dotted = f"{path}.{key}" if path else str(key)
-        found.append(Entry(dotted, inner, line_of(dotted, key)))
-        found += flattened(inner, line_of, dotted)
+        found.append(Entry(dotted, inner, line_of(dotted, str(key))))
+        if isinstance(inner, dict):
+            found += flattened(inner, line_of, dotted)
     return found

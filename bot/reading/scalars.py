@@ -9,6 +9,13 @@ NOTHING = frozenset({"", "null", "none", "~", "auto", "-"})
 _NUMBER = re.compile(r"([+-]?(?:\d[\d_,]*)?(?:\.\d*)?(?:e[+-]?\d+)?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30}
 LONGEST_NUMBER = 40
+_WHOLE = re.compile(r"[+-]?\d[\d_]*")
+_REAL = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
+_STARTS = frozenset("+-.0123456789~")
+_WORDS: dict[str, Any] = {
+    "": None, "null": None, "~": None, "none": None, "true": True, "yes": True, "on": True, "false": False, "no": False,
+    "off": False,
+}  # fmt: skip
 
 
 def is_open(value: Any) -> bool:
@@ -58,17 +65,10 @@ def words_of(value: Any) -> list[str]:
 
 def plain(text: str) -> Any:
     """A plain (unquoted) scalar: null, true, false, a number, or the text itself."""
-    lowered = text.strip().lower()
-    if lowered in ("", "null", "~", "none"):
-        return None
-    if lowered in ("true", "yes", "on"):
-        return True
-    if lowered in ("false", "no", "off"):
-        return False
-    if len(text) <= LONGEST_NUMBER and re.fullmatch(r"[+-]?\d[\d_]*", text):
+    if len(text) > LONGEST_NUMBER:
+        return text
+    if text[:1] not in _STARTS:
+        return _WORDS.get(text.lower(), text)
+    if _WHOLE.fullmatch(text):
         return int(text.replace("_", ""))
-    if len(text) <= LONGEST_NUMBER and re.fullmatch(
-        r"[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d{1,3})?", text, re.IGNORECASE
-    ):
-        return float(text.replace("_", ""))
-    return text
+    return float(text.replace("_", "")) if _REAL.fullmatch(text) else _WORDS.get(text, text)

@@ -61,9 +61,13 @@ class _Lines:
         self.text, self.position, self.line = text, 0, first_line
 
     def __call__(self, path: str, key: str) -> int:
-        name = re.escape(json.dumps(key, ensure_ascii=False)[1:-1])
-        found = re.compile(rf"[\"']{name}[\"']\s*:").search(self.text, self.position)
-        if found:
-            self.line += self.text.count("\n", self.position, found.start())
-            self.position = found.start() + 1
+        name = f'"{key}"' if key.isidentifier() else json.dumps(key, ensure_ascii=False)
+        start = self.position
+        while (start := self.text.find(name, start)) >= 0:
+            end = start + len(name)
+            if self.text[end : end + 20].lstrip().startswith(":"):
+                self.line += self.text.count("\n", self.position, start)
+                self.position = end
+                break
+            start = end
         return self.line

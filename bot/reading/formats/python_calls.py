@@ -8,6 +8,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from bot.reading.entries import Entry
@@ -20,8 +21,13 @@ LONGEST_NAME = 200
 SUPPORTED = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_torch_bf16_gpu_available"})
 """Checks whether the card has bf16, which every card since 2020 does."""
 _MAGIC = re.compile(r"^[ \t]*[!%][^\n]*$", re.MULTILINE)
-_CALL = re.compile(r"(?m)^[ \t]*(?:[\w.\[\], ]+?=\s*)?[\w.]+\(")
-_ASSIGNED = re.compile(r"(?m)^[ \t]*[A-Za-z_]\w*[ \t]*=[^=\n][^\n]*$")
+_CALL = re.compile(
+    r"(?m)^[ \t]*(?:[\w.\[\], ]{1,120}?=\s*)?[\w.]{0,120}(?:Config|Arguments|Trainer|Args|from_pretrained|get_peft_model"
+    r"|prepare_model_for_kbit_training|gradient_checkpointing_enable|LLM|Llama|SamplingParams)\("
+)
+_ASSIGNED = re.compile(r"(?m)^[ \t]*[A-Za-z_]\w*[ \t]*=[ \t]*[\"'\d\[{(TFN][^\n]{0,500}$")
+MOST_STATEMENTS = 1000
+"""Statements of a script that does not parse as a whole."""
 
 
 class Unknown:
@@ -54,10 +60,13 @@ def _trees(text: str) -> Iterator[tuple[ast.Module, int]]:
     if whole is not None:
         yield whole, 0
         return
+    line = position = 0
     for start, statement in _statements(text):
+        line += text.count("\n", position, start)
+        position = start
         tree = _parsed(textwrap.dedent(statement))
         if tree is not None:
-            yield tree, text.count("\n", 0, start)
+            yield tree, line
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -70,10 +79,9 @@ def _parsed(text: str) -> ast.Module | None:
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Assignments of one line, and calls with their brackets closed."""
     end = 0
-    starts = sorted(
-        {*(one.start() for one in _CALL.finditer(text)), *(one.start() for one in _ASSIGNED.finditer(text))}
-    )
-    for start in starts:
+    calls = islice((one.start() for one in _CALL.finditer(text)), MOST_STATEMENTS)
+    assigned = islice((one.start() for one in _ASSIGNED.finditer(text)), MOST_STATEMENTS)
+    for start in sorted({*calls, *assigned}):
         if start < end:
             continue
         end = _closed(text, start)

@@ -49,10 +49,10 @@ def _documents(events: Iterator[Any]) -> Iterator[_Node]:
     total = 0
     for event in events:
         line = event.start_mark.line + 1
-        if isinstance(event, yaml.DocumentStartEvent):
-            anchors = {}
-        elif isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, yaml.ScalarEvent):
             _place(stack, _scalar(event, line), line, anchors, event.anchor)
+        elif isinstance(event, yaml.DocumentStartEvent):
+            anchors = {}
         elif isinstance(event, yaml.AliasEvent):
             _place(stack, _aliased(anchors, stack, str(event.anchor), line), line, anchors, None)
         elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
@@ -106,10 +106,9 @@ def _scalar(event: Any, line: int) -> Any:
 
 
 def _entries(node: _Node, path: str) -> list[Entry]:
-    """Entries of a mapping; a merge key ``<<`` brings those that the mapping lacks."""
+    """Entries of a mapping, those in lists left out; a merge key ``<<`` brings those that the mapping lacks."""
     if not node.is_map:
-        inner = [one for one in node.items if isinstance(one, _Node)]
-        return [entry for one in inner for entry in _entries(one, f"{path}[]" if path else "[]")]
+        return []
     own = [pair for pair in node.pairs if pair[0] != "<<"]
     merged = [pair for key, _, value in node.pairs if key == "<<" for pair in _merged(value)]
     names = {pair[0] for pair in own}

@@ -94,6 +94,10 @@ BOMBS = {
     "fences": "```\n" * 50_000,
     "heredocs": "cat <<E\n" * 30_000,
     "quotes": "trl sft '" * 50_000,
+    "many keys": "".join(f"key_{number}: value\n" for number in range(60_000)),
+    "many commands": "".join(f"echo {number} --foo bar\n" for number in range(48_000)) + "trl sft --bf16",
+    "many statements": "".join(f"a{number} = foo(b={number})\n" for number in range(35_000)),
+    "spaces": "a: " + " " * 500_000 + "b\nc" + "\t" * 300_000,
     "one line": "base_model: " + "x" * 1_000_000,
 }
 
