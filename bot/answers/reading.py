@@ -78,6 +78,8 @@ def _remarks(reading: Reading, lang: str, tool: str) -> list[str]:
     for key, items in (("contradictions", clashes), ("invalid", reading.invalid)):
         if items:
             lines += ["", say(lang, f"read.{key}"), *(f"  - {quoted(one, 160)}" for one in items)]
+    if reading.unseen:
+        lines += ["", say(lang, "read.unseen", name=quoted(reading.unseen, 60))]
     if "model" not in reading.run:
         lines += ["", say(lang, "read.missing_model")]
     return lines

@@ -28,6 +28,7 @@ class Assembled:
     unknown: list[str] = field(default_factory=list)
     calls: set[str] = field(default_factory=set)
     task: str = ""
+    unseen: str = ""
     repeated: list[tuple[str, str, str]] = field(default_factory=list)
 
 
@@ -44,6 +45,7 @@ def assembled(pieces: list[Piece]) -> Assembled:
             _environment(result, piece)
         elif piece.form != "prose":
             _file(result, piece)
+    result.unseen = _unseen(pieces, result)
     note_named_files(result.facts, result.tool, _has_deepspeed(pieces))
     return result
 
@@ -63,6 +65,21 @@ def _repeated(result: Assembled, piece: Piece) -> None:
 
 REPEATABLE = frozenset(("ot", "override_tensor", "lora", "lora_modules", "stop", "override_kv", "v", "e"))
 LAUNCHERS_OWN = frozenset(("config", "config_file", "local_rank", "help", "h", "version", "yaml"))
+
+
+def _unseen(pieces: list[Piece], result: Assembled) -> str:
+    """The tool's own config file that a command names while the paste holds none: its values are not known."""
+    if any(piece.form in ("yaml", "toml", "json") for piece in pieces):
+        return ""
+    for piece in pieces:
+        named = [*piece.words, *(str(one.value) for one in piece.entries if one.key in LAUNCHERS_OWN)]
+        found = next((word for word in named if word.endswith(CONFIG_ENDINGS)), "")
+        if found and piece.form == "command":
+            return found[:LONGEST_NAME]
+    return ""
+
+
+CONFIG_ENDINGS = (".yaml", ".yml", ".toml", ".json")
 
 
 def _has_deepspeed(pieces: list[Piece]) -> bool:
@@ -200,7 +217,8 @@ def _script(result: Assembled, piece: Piece) -> None:
         return
     _take(result, found.tool, found.how)
     scripted(result.facts, found.tool, piece)
-    known = {one for one in piece.entries if one.key.startswith(tuple(f"{name}." for name in found.checked))}
+    prefixes = tuple(f"{name}." for name in found.checked)
+    known = [one for one in piece.entries if one.key.startswith(prefixes)]
     for entry in known:
         last = entry.last
         if not last.isdigit() and found.tool.fact(entry.key) is None and found.tool.fact(last) is None:

@@ -20,6 +20,7 @@ class Draft:
     calls: frozenset[str] = frozenset()
     conditions: set[str] = field(default_factory=set)
     identified: str = ""
+    unseen: str = ""
 
     def put(self, name: str, value: Any, *origins: Fact | str | None) -> None:
         """Set a field, with what it was read from; a field without a value is left."""
@@ -44,6 +45,8 @@ class Draft:
         if condition in self.conditions:
             return
         self.conditions.add(condition)
+        if self.unseen and condition != "quantised":  # the file that is not here may say otherwise
+            return
         for name, value in self.tool.defaults.get(condition, {}).items():
             own = self.facts.found.get(name)
             if own and all(one.rank == DEFAULT for one in own) and condition:

@@ -19,7 +19,10 @@ NO_TOOL = Tool(name="", task="train")
 
 
 class Reading(BaseModel):
-    """What a paste says: a partial run, each field's origin, what is unknown, what disagrees, what is impossible."""
+    """What a paste says: a partial run, each field's origin, what is unknown, what disagrees, what is impossible.
+
+    ``unseen`` is a config file that a command names and the paste lacks: what it would say is not known.
+    """
 
     model_config = ConfigDict(populate_by_name=True, protected_namespaces=())
 
@@ -31,6 +34,7 @@ class Reading(BaseModel):
     contradictions_zh: list[str] = Field(default_factory=list)
     invalid: list[str] = Field(default_factory=list)
     tool: str | None = None
+    unseen: str | None = None
     error: Problem | None = None
 
     @property
@@ -57,7 +61,13 @@ def _refused(key: str, **values: Any) -> Reading:
 
 
 def _reading(found: Assembled, pieces: list[Piece]) -> Reading:
-    draft = Draft(found.facts, found.tool or NO_TOOL, calls=frozenset(found.calls), identified=found.identified)
+    draft = Draft(
+        found.facts,
+        found.tool or NO_TOOL,
+        calls=frozenset(found.calls),
+        identified=found.identified,
+        unseen=found.unseen,
+    )
     settled_draft(draft, found.task)
     note_prose(draft, [piece.text for piece in pieces if piece.form == "prose"])
     if not draft.run:
@@ -73,6 +83,7 @@ def _reading(found: Assembled, pieces: list[Piece]) -> Reading:
         contradictions_zh=draft.clashes_in("zh"),
         invalid=invalid,
         tool=found.tool.name if found.tool else None,
+        unseen=found.unseen or None,
     )
 
 

@@ -132,7 +132,7 @@ def _presence(facts: Facts, last: str, name: str, line: int) -> None:
         facts.put("stage", Fact(STAGES[trl[1]], name, line, FILE, "script"))
     if last in ADAPTERS:
         facts.put("use_peft", Fact(True, name, line, FILE, "script"))
-    if last == "prepare_model_for_kbit_training":
+    if last in ("prepare_model_for_kbit_training", "prepare_model_for_int8_training"):
         facts.put("kbit_prepare", Fact(True, name, line, FILE, "script"))
         if "kbit_checkpointing" not in facts.found:
             facts.put("kbit_checkpointing", Fact(True, f"default of {last}", line, FILE, "script"))

@@ -35,6 +35,7 @@ class Tool:
 
     def fact(self, key: str) -> str | None:
         """The fact that a key states; "" for a key without influence on memory, None for one that is not the tool's."""
+        key = key.replace("-", "_")
         if key in self.keys:
             return self.keys[key]
         last = key.rsplit(".", 1)[-1]

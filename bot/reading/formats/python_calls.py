@@ -22,8 +22,8 @@ SUPPORTED = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_torch_b
 """Checks whether the card has bf16, which every card since 2020 does."""
 _MAGIC = re.compile(r"^[ \t]*[!%][^\n]*$", re.MULTILINE)
 _CALL = re.compile(
-    r"(?m)^[ \t]*(?:[\w.\[\], ]{1,120}?=\s*)?[\w.]{0,120}(?:Config|Arguments|Trainer|Args|from_pretrained|get_peft_model"
-    r"|prepare_model_for_kbit_training|gradient_checkpointing_enable|LLM|Llama|SamplingParams)\("
+    r"(?m)^[ \t]*(?:[\w.\[\], ]{1,120}?=\s*)?[\w.]{0,120}(?:Config|Arguments|Trainer|Args|from_pretrained"
+    r"|get_peft_model|prepare_model_for_kbit_training|gradient_checkpointing_enable|LLM|Llama|SamplingParams)\("
 )
 _ASSIGNED = re.compile(r"(?m)^[ \t]*[A-Za-z_]\w*[ \t]*=[ \t]*[\"'\d\[{(TFN][^\n]{0,500}$")
 MOST_STATEMENTS = 1000

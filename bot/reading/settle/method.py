@@ -44,7 +44,7 @@ def settle_method(draft: Draft) -> None:
         four = base is not None and base.startswith(("nf4", "fp4", "gptq", "awq", "int4"))
         kind = "qlora" if four else "dora" if draft.on("use_dora") or _tuning(draft) == "dora" else "lora"
         draft.put("method", kind, origin, *(base_origin if four else ()))
-    elif base is None:
+    elif base is None and (origin or not draft.unseen):
         word = _tuning(draft)
         draft.put("method", "freeze" if word == "freeze" else "full", origin or draft.default("no adapter"))
 

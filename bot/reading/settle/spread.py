@@ -69,7 +69,8 @@ def _count(draft: Draft) -> tuple[int, *tuple[Fact, ...]] | None:
     if by_axes:
         return by_axes
     if visible:
-        return visible.value, visible
+        stated = nodes if nodes and nodes.rank else None
+        return visible.value * (stated.value if stated else 1), visible, *((stated,) if stated else ())
     if each:
         return each.value * (nodes.value if nodes else 1), each
     return None
@@ -130,7 +131,7 @@ def _engine_of(draft: Draft) -> tuple[str | None, Fact | str | None]:
         return f"fsdp{named}", version or fsdp or kind
     if word == "MEGATRON_LM":
         return "megatron", kind
-    several = int(draft.run.get("gpu_count", 1)) > 1
+    several = int(draft.run.get("gpu_count", 1)) > 1 and not draft.unseen
     if several and draft.tool.task == "train" and (draft.named("procs", "procs_per_node") or draft.tool.visible_ranks):
         return "ddp", kind or draft.default("several processes, no sharding")
     return _device_map(draft)
