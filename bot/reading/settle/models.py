@@ -1,10 +1,12 @@
 """Which model: a name, the size in a component's or flavour's name, or a shape given by flags."""
 
 import re
+from math import ceil, pi
 from typing import Any
 
 from bot.reading.draft import Draft
 from bot.reading.facts import Fact
+from estimator.catalogue import rows
 
 COMPONENTS = {
     "llama2": "Llama-2-{}", "llama3": "Meta-Llama-3-{}", "llama3_1": "Llama-3.1-{}", "llama3_2": "Llama-3.2-{}",
@@ -85,16 +87,27 @@ def _by_shape(draft: Draft) -> None:
         if found and found.value:
             shape[key] = found.value
             told += [found] if found.rank else []
-    if draft.tool.name == "megatron" or draft.tool.framework == "megatron":
+    if draft.tool.framework == "minimind":
+        shape = _minimind(draft, shape)
+    elif draft.tool.framework == "megatron":
         _megatron(draft, shape)
     if "num_hidden_layers" in shape and "hidden_size" in shape:
-        draft.put("model", shape, *told)
-        if not told:
-            draft.origins["model"] = draft.default("the shape of MiniMind")
+        draft.put("model", shape, *(told or [draft.default("the shape of MiniMind")]))
+
+
+def _minimind(draft: Draft, shape: dict[str, Any]) -> dict[str, Any]:
+    """MiniMind 3 at another width and depth: 8 heads, 4 for keys and values, an MLP of pi times the width."""
+    known = rows.model_row("jingyaogong/minimind-3-moe" if draft.on("shape_moe") else "jingyaogong/minimind-3").config
+    hidden = int(shape.get("hidden_size", 768))
+    mlp = 64 * ceil(hidden * pi / 64)
+    own = {"intermediate_size": mlp, "head_dim": hidden // int(known.get("num_attention_heads", 8))}
+    moe = {"moe_intermediate_size": mlp} if "moe_intermediate_size" in known else {}
+    return {**known, **own, **moe, **shape}
 
 
 def _megatron(draft: Draft, shape: dict[str, Any]) -> None:
     """Megatron ties by default, groups queries only when told, and pads the vocabulary."""
+    shape["model_type"] = "llama" if draft.on("shape_swiglu") else "gpt2"
     shape["tie_word_embeddings"] = not draft.on("shape_untied")
     if not draft.on("shape_gqa"):
         shape.pop("num_key_value_heads", None)
