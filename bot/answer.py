@@ -57,7 +57,8 @@ class Answer(BaseModel):
 
     ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it;
     ``unknown_family`` is the family named with a size that stands in for it. ``entries`` are what the knowledge says to
-    the question, by id. ``spoken``, which is not printed, holds
+    the question, by id. ``remarks`` is what a pasted config or command has that is not a run: unknown keys,
+    contradictions, defaults. ``spoken``, which is not printed, holds
     the runs as the words alone have them: what a follow-up builds upon. ``said`` are sentences of a language model,
     also in ``text``, in which every number is one of the rest of the text.
     """
@@ -81,5 +82,6 @@ class Answer(BaseModel):
     readings: list[ReadingShown] = []
     choices: list[Choice] = []
     said: str = ""
+    remarks: list[str] = []
     text: str = ""
     numbers: list[Figure] = []

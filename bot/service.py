@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from pydantic import ValidationError
 
 from bot.answer import Answer, ReadingShown, RentShown
-from bot.answers.reading import reading_text
+from bot.answers.reading import reading_text, remarks
 from bot.answers.render import rendered
 from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
 from bot.diagnosing.diagnose import diagnosed
@@ -74,6 +74,7 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
         unknown_family=question.unknown_family,
         readings=_readings(question),
         entries=list(entries),
+        remarks=remarks(question.paste, lang) if question.paste else [],
     )
     if answer.reply == "answer" and answer.question != "help":
         answer.estimates = [_estimate_or_problem(run, question.question, answer.lang) for run in question.runs]

@@ -10,6 +10,8 @@ from bot.texts import name_of, say
 
 WIDEST_VALUE = 60
 MOST_UNKNOWN = 20
+MOST_CLASHES = 4
+WEIGHTY = ("weight_format", "micro_batch", "seq_len", "gradient_checkpointing", "adapter.rank", "adapter.targets")
 
 
 def reading_text(reading: Reading, lang: str) -> str:
@@ -67,6 +69,33 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {inner}" for key, inner in value.items() if not isinstance(inner, (dict, list)))
     return f"{value:,}" if isinstance(value, int) and value >= 10_000 else str(value)
+
+
+def remarks(reading: Reading, lang: str) -> list[str]:
+    """What a pasted config has beside its run, a sentence each: defaults, contradictions, unknown keys."""
+    if reading.error:
+        return [reading_text(reading, lang)]
+    tool = reading.tool or ""
+    clashes = reading.contradictions_zh if lang == "zh" else reading.contradictions
+    said = [say(lang, "read.clash", what=quoted(one, 160)) for one in clashes[:MOST_CLASHES]]
+    said += [say(lang, "read.wrong", what=quoted(one, 80)) for one in reading.invalid[:MOST_CLASHES]]
+    if reading.unknown_keys:
+        names = ", ".join(quoted(name, 40) for name in reading.unknown_keys[:MOST_CLASHES])
+        said.append(say(lang, "read.unknown", tool=tool, names=names))
+    if reading.unseen:
+        said.append(say(lang, "read.unseen", name=quoted(reading.unseen, 60)))
+    assumed = _weighty(reading, lang)
+    return [*said, say(lang, "read.assumed", tool=tool, values=assumed)] if assumed else said
+
+
+def _weighty(reading: Reading, lang: str) -> str:
+    """The tool's defaults that decide memory most, on one line."""
+    told = [
+        f"{name_of(lang, 'field', name)} {quoted(_shown(value), 24)}"
+        for name, value in flat(reading.run).items()
+        if name in WEIGHTY and _is_default(reading, name)
+    ]
+    return name_of(lang, "sign", "comma").join(told)
 
 
 def _remarks(reading: Reading, lang: str, tool: str) -> list[str]:

@@ -20,11 +20,14 @@ from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
 from bot.intake.models import read_models, read_shy_models
 from bot.intake.options import read_refusals, read_unknown_names
+from bot.intake.pasted import pasted, run_of_paste
 from bot.intake.rents import rents_in
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
-from bot.intake.sheet import Reading, Sheet
+from bot.intake.sheet import Reading as SheetReading
+from bot.intake.sheet import Sheet
 from bot.intake.stages import read_image_sizes
 from bot.intake.typos import read_typos
+from bot.reading.read import Reading
 
 STAND_INS: dict[str, tuple[str, ...]] = {
     "compare": ("7b",),
@@ -40,7 +43,8 @@ MOST_HISTORY = 10
 class Question:
     """What was understood: ``spoken`` is what the words say, ``runs`` adds each sensible reading of what is open.
 
-    ``rents``: it is asked what cards cost; the region and kind that are asked about.
+    ``rents``: it is asked what cards cost; the region and kind that are asked about. ``paste``: the config or command
+    that the run was read from.
     """
 
     reply: str
@@ -51,8 +55,9 @@ class Question:
     invalid: list[str] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     unknown_family: str = ""
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[SheetReading] = field(default_factory=list)
     rents: Fields | None = None
+    paste: Reading | None = None
 
 
 def understand(text: str, history: list[str] | None = None, before: Question | None = None) -> Question:
@@ -94,6 +99,9 @@ def read_sheet(text: str) -> Sheet:
 
 
 def _understand_one(text: str, previous: Question | None) -> Question:
+    paste = pasted(text)
+    if paste is not None:
+        return _of_paste(paste, previous)
     sheet = read_sheet(text)
     asked = asked_in(sheet)
     if asked.elsewhere and not sheet.values("model"):
@@ -110,6 +118,20 @@ def _understand_one(text: str, previous: Question | None) -> Question:
         return Question("ignore", "other")
     spoken = _merged(spoken_runs(sheet), previous, asked)
     return _question(sheet, asked, [settled(run, asked.domain) for run in spoken], previous)
+
+
+def _of_paste(paste: Reading, previous: Question | None) -> Question:
+    """The question about a config or command: what the words around it ask, else whether it fits."""
+    if paste.error:
+        return Question("clarify", "other", paste=paste)
+    before = previous.spoken[0] if previous and previous.spoken else None
+    run = run_of_paste(paste, before)
+    asked = asked_in(read_sheet(paste.words)).question if paste.words else None
+    question = asked or ("fit" if run.get("gpu") else "need_memory")
+    missing = [name for name in ("model", "gpu") if not run.get(name)]
+    runs, open_ones = with_open_readings([run]) if run.get("model") else ([run], [])
+    reply = "answer" if run.get("model") else "clarify"
+    return Question(reply, question, [run], [with_facts(one) for one in runs], [*open_ones, *missing], paste=paste)
 
 
 def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Question | None) -> Question:

@@ -194,7 +194,7 @@ def flags_of(words: Words) -> tuple[list[str], list[Entry]]:
                 values.append(words[index][0])
                 index += 1
             entries += _entry(key, word.partition("=")[0], values, line)
-        elif override := _OVERRIDE.fullmatch(word):
+        elif (override := _OVERRIDE.fullmatch(word)) and not override[1].isupper():
             entries += _entry(override[1], override[1], [override[2]], line)
         else:
             free.append(word)
@@ -214,7 +214,8 @@ def _is_flag(word: str) -> bool:
 
 def _is_override(word: str) -> bool:
     """Whether a word is a hydra override, which no value of a flag looks like."""
-    return bool(_OVERRIDE.fullmatch(word)) and not word.startswith(("/", ".")) and "{" not in word
+    found = _OVERRIDE.fullmatch(word)
+    return found is not None and "{" not in word and not found[1].isupper()
 
 
 @cache

@@ -5,9 +5,9 @@ from bot.reading.draft import Draft
 MOST_WORDS = 2000
 
 
-def note_prose(draft: Draft, texts: list[str]) -> None:
+def note_prose(draft: Draft, words: str) -> None:
     """``gpu`` and ``gpu_count`` from the words, where the config leaves them open."""
-    text = "\n".join(texts).strip()[:MOST_WORDS]
+    text = words[:MOST_WORDS]
     if not text or not draft.run:
         return
     from bot.intake.understand import understand

@@ -21,6 +21,7 @@ NO_TOOL = Tool(name="", task="train")
 class Reading(BaseModel):
     """What a paste says: a partial run, each field's origin, what is unknown, what disagrees, what is impossible.
 
+    ``words`` are those around it; ``refused`` says that it was not read for a reason, not for lack of a config.
     ``unseen`` is a config file that a command names and the paste lacks: what it would say is not known.
     """
 
@@ -36,6 +37,8 @@ class Reading(BaseModel):
     tool: str | None = None
     unseen: str | None = None
     error: Problem | None = None
+    refused: bool = Field(default=False, exclude=True)
+    words: str = Field(default="", exclude=True)
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -57,7 +60,8 @@ def read_paste(text: str) -> Reading:
 
 
 def _refused(key: str, **values: Any) -> Reading:
-    return Reading(error=Problem(field=None, message=say("en", key, **values), message_zh=say("zh", key, **values)))
+    problem = Problem(field=None, message=say("en", key, **values), message_zh=say("zh", key, **values))
+    return Reading(error=problem, refused=key != "read.nothing")
 
 
 def _reading(found: Assembled, pieces: list[Piece]) -> Reading:
@@ -69,7 +73,8 @@ def _reading(found: Assembled, pieces: list[Piece]) -> Reading:
         unseen=found.unseen,
     )
     settled_draft(draft, found.task)
-    note_prose(draft, [piece.text for piece in pieces if piece.form == "prose"])
+    words = "\n".join(piece.text for piece in pieces if piece.form == "prose").strip()
+    note_prose(draft, words)
     if not draft.run:
         return _refused("read.nothing")
     for name, one, other in found.repeated:
@@ -84,6 +89,7 @@ def _reading(found: Assembled, pieces: list[Piece]) -> Reading:
         invalid=invalid,
         tool=found.tool.name if found.tool else None,
         unseen=found.unseen or None,
+        words=words,
     )
 
 

@@ -92,7 +92,7 @@ def _by_shape(draft: Draft) -> None:
     elif draft.tool.framework == "megatron":
         _megatron(draft, shape)
     if "num_hidden_layers" in shape and "hidden_size" in shape:
-        draft.put("model", shape, *(told or [draft.default("the shape of MiniMind")]))
+        draft.put("model", shape, *told, None if told else draft.default("the shape of MiniMind"))
 
 
 def _minimind(draft: Draft, shape: dict[str, Any]) -> dict[str, Any]:

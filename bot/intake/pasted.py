@@ -1,0 +1,50 @@
+"""Messages that hold a config file, a launch line or a serving command: the run is read from it."""
+
+import re
+from typing import Any
+
+from bot.reading.read import Reading, flat, read_paste
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_KEYS = re.compile(r"^[ \t]*[\"']?[a-z][\w.-]*[\"']?[ \t]*[:=][ \t]*\S", re.MULTILINE)
+_LAUNCH = re.compile(
+    r"^[^\n]{0,120}?\b(?:accelerate|torchrun|deepspeed|python3?|trl|axolotl|llamafactory-cli|swift|megatron|tune|litgpt"
+    r"|vllm|sglang|text-generation-launcher|ollama|llama-server|llama-cli|docker|podman|main|server)\b[^\n]{0,2000}?"
+    r"(?:[ \t]--?[A-Za-z]|[ \t]\S+=\S|\\$)",
+    re.MULTILINE,
+)
+_CALL = re.compile(r"\b(?:\w*TrainingArguments|\w+Config|FastLanguageModel\.\w+|from_pretrained|LLM|Llama)\(")
+_MODELFILE = re.compile(r"^FROM[ \t]+\S+[ \t]*$", re.MULTILINE)
+LEAST_KEYS = 3
+LEAST_FIELDS = 3
+"""Fields that a paste must state beside the tool, or the words are read as a message."""
+LONGEST_LOOK = 200_000
+
+
+def pasted(text: str) -> Reading | None:
+    """The reading of a message that holds a config or command; None for one that is only words."""
+    if text.lstrip().startswith("/") or not _may_hold(text[:LONGEST_LOOK]):
+        return None
+    reading = read_paste(text)
+    if reading.error:
+        return reading if reading.refused else None
+    stated = flat(reading.stated)
+    told = [name for name in stated if name not in ("task", "framework", "engine", "gpu", "gpu_count", "stage")]
+    whole = isinstance(reading.run.get("model"), dict)
+    return reading if whole or (reading.tool and len(told) >= LEAST_FIELDS) else None
+
+
+def _may_hold(text: str) -> bool:
+    """A cheap look, so that a plain question costs nothing."""
+    if _LAUNCH.search(text) or _CALL.search(text) or _MODELFILE.search(text):
+        return True
+    keys = len(_KEYS.findall(text)) + text.count('":')
+    return keys >= LEAST_KEYS and ("\n" in text.strip() or text.lstrip().startswith("{"))
+
+
+def run_of_paste(reading: Reading, before: dict[str, Any] | None) -> dict[str, Any]:
+    """The run of a paste; the model and cards that it leaves open stay as the conversation had them."""
+    run, old = dict(reading.run), before or {}
+    cards = () if "gpu" in run else ("gpu", "memory_gb") if "gpu_count" in run else ("gpu", "memory_gb", "gpu_count")
+    kept = [name for name in ("model", *cards) if name in old and name not in run]
+    return {**{name: old[name] for name in kept}, **run}
