@@ -7,6 +7,7 @@ from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
 from estimator.stack import before_5, linear_experts, old_habits, old_loss
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
+from estimator.step.families import SINGLE
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
 from estimator.vision.held import MASKED, near, tower_mode
@@ -228,11 +229,19 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
     found: tuple[str, ...] = ("near",) if unsure else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
     found += old_loss(run, arch.model_type) + old_habits(run, arch.model_type)
+    if runs_in_litgpt(run, arch):
+        found += ("litgpt",)
     if run.framework == "trl" and "lora" in (run.fused_kernels or ()):
         found += ("weights-remade",)
     if run.framework == "llama-factory" and not adapted(run):
         return (*found, "frozen-input")
     return (*found, "half-logits") if run.framework == "unsloth" else found
+
+
+def runs_in_litgpt(run: Run, arch: Architecture) -> bool:
+    """Whether the step is that of litgpt's own model code: LoRA over a plain decoder."""
+    plain = arch.experts is None and arch.latent is None and arch.model_type in SINGLE and arch.vision is None
+    return run.framework == "litgpt" and run.method in ("lora", "qlora") and plain and not own_step(run)
 
 
 KINDS = ("none", "full", "selective-op", "selective-attention", "every-N", "offload")

@@ -13,6 +13,9 @@ from estimator.schema import Assumption, Run
 MODELLED = {"torch": "2.13.0", "transformers": "5.24.0", "peft": "0.21.2", "trl": "1.16.0", "bitsandbytes": "0.50.2"}
 """Package versions that the estimates are read from."""
 
+PINNED = {"litgpt": {"bitsandbytes": "0.42.0"}}
+"""Versions that a framework asks for instead (litgpt 0.4 and 0.5, package metadata)."""
+
 VERSION = re.compile(r"v?\d+(\.(\d+|[x*]))*[-_.]?((a|b|c|rc|alpha|beta|pre|post|dev)[-_.]?\d*)*(\+[\w.]+)?")
 
 LINEAR_EXPERTS = MIXTRAL | QWEN | {"qwen2_moe", "phimoe", "jamba", "kimi_k2"}
@@ -45,17 +48,19 @@ def _is_version(text: str) -> bool:
 def with_stack(run: Run) -> tuple[Run, list[Assumption]]:
     """The run with the versions that are modelled where it names none, told as one assumption."""
     given = {name: version for name, version in (run.stack or {}).items() if version is not None}
-    missing = {name: version for name, version in MODELLED.items() if name not in given}
+    known = MODELLED | PINNED.get(run.framework or "", {})
+    missing = {name: version for name, version in known.items() if name not in given}
     if not missing:
         return run, []
-    return run.model_copy(update={"stack": {**(run.stack or {}), **missing, **given}}), [_assumed(tuple(missing))]
+    stack = {**(run.stack or {}), **missing, **given}
+    return run.model_copy(update={"stack": stack}), [_assumed(tuple(missing.items()))]
 
 
 @lru_cache(maxsize=64)
-def _assumed(missing: tuple[str, ...]) -> Assumption:
+def _assumed(missing: tuple[tuple[str, str], ...]) -> Assumption:
     return Assumption(
         field="stack",
-        value={name: MODELLED[name] for name in missing},
+        value=dict(missing),
         why="not given: the versions that this estimate was read from and checked against",
         why_zh="未给出：本工具所依据并验证过的版本",
     )
@@ -86,6 +91,9 @@ def _old_loss(version: str) -> tuple[str, ...]:
     return ("shifted-logits", "rebound-logits") if release < (4, 46) else ("shifted-logits",)
 
 
+PACKED_BY_BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "fp4-dq")
+
+
 REPEATED_KEYS = frozenset(("mistral", "mixtral", "qwen2", "qwen2_moe", "qwen2_vl", "phi3", "starcoder2", "jamba"))
 """Types whose flash attention repeats keys and values for all query heads before transformers 4.48 (modeling_*.py)."""
 
@@ -96,13 +104,19 @@ def old_habits(run: Run, model_type: str) -> tuple[str, ...]:
     "repeated-keys": see ``REPEATED_KEYS``. "one-cast": before transformers 4.49 GPTQ is auto-gptq's, whose Triton
     kernels make the fp16 weight at once, for every use again (auto_gptq/nn_modules/triton_utils/dequant.py).
     "half-ends": trl before 1 turns embeddings and head back to bf16 after peft's k-bit preparation of a 4-bit model
-    (``peft_module_casting_to_bf16``; trl 0.13, trainer/sft_trainer.py).
+    (``peft_module_casting_to_bf16``; trl 0.13, trainer/sft_trainer.py). "inputs-kept": before bitsandbytes 0.43
+    ``MatMul4Bit`` keeps its input for the backward (autograd/_functions.py, ``ctx.tensors``).
     """
     release = _release((run.stack or {}).get("transformers") or "")
     flash = str(run.attention).startswith("flash")
     found: tuple[str, ...] = ("repeated-keys",) if flash and model_type in REPEATED_KEYS and release < (4, 48) else ()
     if str(run.weight_format).startswith("gptq") and release < (4, 49):
         found += ("one-cast",)
+    if str(run.weight_format) in PACKED_BY_BITSANDBYTES and _release((run.stack or {}).get("bitsandbytes") or "") < (
+        0,
+        43,
+    ):
+        found += ("inputs-kept",)
     trl = run.framework == "trl" and run.precision == "bf16" and str(run.weight_format) in ("nf4", "nf4-dq", "fp4")
     if trl and run.kbit_prepare and _release((run.stack or {}).get("trl") or "") < (1, 0):
         found += ("half-ends",)

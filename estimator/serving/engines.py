@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from estimator.errors import EstimatorError
 from estimator.schema import Run
-from estimator.serving import exllama, llama_cpp, sglang, tgi, vllm
+from estimator.serving import autoawq, exllama, llama_cpp, sglang, tgi, vllm
 from estimator.serving.memory import Memory
 from estimator.serving.plan import Plan
 
@@ -15,6 +15,7 @@ ENGINES: dict[str, Callable[[Plan], Memory]] = {
     "llama.cpp": llama_cpp.memory,
     "ollama": llama_cpp.memory,
     "exllama": exllama.memory,
+    "autoawq": autoawq.memory,
 }
 FILES = ("llama.cpp", "ollama")
 """Engines that read GGUF files and take what they need rather than a share of the card."""

@@ -103,7 +103,7 @@ def per_gpu(plan: Plan, found: Memory) -> PerGpu:
 
 def device(plan: Plan, found: Memory, held: Range) -> Range:
     """What nvidia-smi shows: the allocator's, NCCL, graphs and the context."""
-    context = (0, 0, 0) if plan.engine in (*FILES, "exllama") else tuple(gib(value) for value in CONTEXT)
+    context = (0, 0, 0) if plan.engine in (*FILES, "exllama", "autoawq") else tuple(gib(value) for value in CONTEXT)
     low, expected, high = (outside + around for outside, around in zip(found.outside, context, strict=True))
     return Range(low=held.low + low, expected=held.expected + expected, high=held.high + high)
 

@@ -88,8 +88,8 @@ class Layer:
         width = self.out_features(name, shape)
         if self.regime.quantised is not None:
             regime = self.regime
-            remade = "one-cast" in regime.quirks
-            return quantised_linear(x, weight.width, width, self.regime.quantised, fp16=regime.fp16, remade=remade)
+            old = {"remade": "one-cast" in regime.quirks, "kept": "inputs-kept" in regime.quirks}
+            return quantised_linear(x, weight.width, width, self.regime.quantised, fp16=regime.fp16, **old)
         if bias is not None and self.bias_added:
             return ops.add(linear(x, weight, None, width), bias)
         return linear(x, weight, bias, width)

@@ -93,9 +93,9 @@ def _at_stage(stage: str, at: Dimensions) -> Dimensions:
 
 
 def _lengths(what: str, length: int, number: int) -> int:
-    """Tokens padded to chunks of ``number``, how many chunks (``borders``: one more), or ``number`` tokens more."""
-    if what == "longer":
-        return length + number
+    """Tokens padded to chunks of ``number``, how many chunks (``borders``: one more), so many more, at most."""
+    if what in ("longer", "upto"):
+        return length + number if what == "longer" else min(length, number)
     chunks = -(-length // number)
     counts = {"chunks": chunks, "borders": chunks + 1, "later": chunks - 1, "inner": max(chunks - 2, 0)}
     return counts.get(what, chunks * number)
@@ -127,7 +127,7 @@ def _ranks(kind: tuple[Any, ...], length: int) -> int:
 
 
 def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
-    if kind[0] in ("padded", "chunks", "borders", "longer", "later", "inner"):
+    if kind[0] in ("padded", "chunks", "borders", "longer", "later", "inner", "upto"):
         return known["b"] * _lengths(kind[0], known["s"], kind[1])
     if kind[0] in ("share", "half128"):
         return known["b"] * _ranks(kind, known["s"])

@@ -14,14 +14,17 @@ BITSANDBYTES_4BIT = ("nf4", "nf4-dq", "fp4", "fp4-dq")
 
 
 def quantised_linear(
-    x: Tensor, elements: int, width: int, name: str, *, fp16: bool = False, remade: bool = False
+    x: Tensor, elements: int, width: int, name: str, *, fp16: bool = False, remade: bool = False, kept: bool = False
 ) -> Tensor:
-    """The linear of a frozen weight in the format ``name``; ``remade``: see ``linear_packed``."""
+    """The linear of a frozen weight in the format ``name``.
+
+    ``remade``: see ``linear_packed``; ``kept``: see ``linear_4bit``.
+    """
     if name == "int8":
         return linear_int8(x, elements, width, fp16=fp16)
     if packed_format(name):
         return linear_packed(x, elements, width, name, fp16=fp16, remade=remade)
-    return linear_4bit(x, elements, width, name)
+    return linear_4bit(x, elements, width, name, kept=kept)
 
 
 def dequantised(tape: Tape, elements: int, outputs: int, name: str) -> Tensor:
@@ -44,8 +47,8 @@ def _from_4bit(tape: Tape, elements: int, name: str) -> Tensor:
     return weight
 
 
-def linear_4bit(x: Tensor, elements: int, width: int, name: str) -> Tensor:
-    """``MatMul4Bit`` with 16-bit compute; keeps nothing but the packed weight."""
+def linear_4bit(x: Tensor, elements: int, width: int, name: str, *, kept: bool = False) -> Tensor:
+    """``MatMul4Bit`` with 16-bit compute: keeps the packed weight, before bitsandbytes 0.43 the input too."""
     itemsize = x.itemsize
     x = ops.cast(x, HALF)
     tape = x.tape
@@ -59,7 +62,7 @@ def linear_4bit(x: Tensor, elements: int, width: int, name: str) -> Tensor:
             del weight
             return (result,)
 
-        tape.attach(out, (x,), (), backward)
+        tape.attach(out, (x,), [tape.save(x)] if kept else (), backward)
     return ops.cast(out, itemsize)
 
 

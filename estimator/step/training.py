@@ -61,7 +61,7 @@ def traced_layers(
     arch: Architecture, inventory: Inventory, regime: Regime, runtime: Runtime
 ) -> tuple[list[int], list[int]]:
     """For every layer the segment that it leaves, and the layers that are traced for it."""
-    variant = getattr(family_of(arch.model_type), "variant", None)
+    variant = getattr(family_of(arch.model_type, regime.quirks), "variant", None)
     classes = layer_classes(inventory, regime)
     if variant is not None:
         classes = [(*key, variant(arch, index)) for index, key in enumerate(classes)]
@@ -128,7 +128,7 @@ def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Te
         return hidden, None
     tape.mark("loss")
     tape.item = "logits_loss"
-    loss_of = getattr(family_of(model.arch.model_type), "loss", None) or LOSSES[model.regime.loss]
+    loss_of = getattr(family_of(model.arch.model_type, model.regime.quirks), "loss", None) or LOSSES[model.regime.loss]
     result: tuple[Tensor, Tensor | None] = loss_of(model, hidden, labels)
     model.runtime.after_forward(result[0])
     return result
@@ -136,7 +136,7 @@ def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Te
 
 def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str = "forward") -> Tensor:
     """Stem, layers and final norm; every part is a piece of the timeline of this name."""
-    family = family_of(model.arch.model_type)
+    family = family_of(model.arch.model_type, model.regime.quirks)
     hidden: Tensor = family.stem(model, ids) if model.runtime.stage != "last" else received(model)
     if model.asks_for_input_gradients and not hidden.needs:
         hidden = wants_gradient(hidden)

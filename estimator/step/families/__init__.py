@@ -29,8 +29,10 @@ SINGLE = decoders.ROTARY | CLASSIC
 """Model types without experts, latent attention or recurrent states; the others are in ``mixtures``."""
 
 
-def family_of(model_type: str) -> ModuleType:
-    """The module that composes this architecture."""
+def family_of(model_type: str, quirks: tuple[str, ...] = ()) -> ModuleType:
+    """The module that composes this architecture, or any in a framework that has model code of its own."""
+    if "litgpt" in quirks:
+        return import_module(f"{__name__}.litgpt")
     name = SINGLE.get(model_type)
     if name is not None:
         return import_module(f"{__name__}.{name}")
