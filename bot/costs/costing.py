@@ -38,7 +38,8 @@ def with_costs(asked: Run, found: Estimate, ranks: bool = True) -> Estimate:
     prices = [] if isinstance(complete.gpu, list) else prices_of(gpu, bool(said_of(complete).spot))
     rent = rent_of(complete, prices)
     if rent is None:
-        found.cost = CostEstimate(why=_no_price(gpu)[0], why_zh=_no_price(gpu)[1])
+        found.cost = CostEstimate()
+        found.cost.why, found.cost.why_zh = _no_price(gpu, said_of(complete).spot)
     else:
         found.cost = bill(complete, arch, time, rent)
     _explain(found.cost, time, why, asked)
@@ -55,7 +56,7 @@ def of_card(fields: dict[str, object], name: str) -> Estimate:
     rent = rent_of(run, prices)
     cost = CostEstimate(usd_per_gpu_hour=rent.expected if rent else None, assumptions=list(rent.said) if rent else [])
     if rent is None:
-        cost.why, cost.why_zh = _no_price(gpu)
+        cost.why, cost.why_zh = _no_price(gpu, said_of(run).spot)
     stated, count = said_of(run).hours, run.gpu_count or 1
     time = given_time(stated, count) if stated else None
     if rent is not None and time is not None:
@@ -129,7 +130,12 @@ def _fits(found: Estimate) -> bool | None:
     return None if found.fit.verdict is None else found.fit.verdict == "fits"
 
 
-def _no_price(gpu: GpuMatch) -> tuple[str, str]:
+def _no_price(gpu: GpuMatch, spot: bool | None = None) -> tuple[str, str]:
+    if spot:
+        return (
+            f"no spot price of {gpu.name} is known; ask on demand, or give yours",
+            f"没有 {gpu.name} 的竞价（抢占式）价格；请按按需询问，或给出您的价格",
+        )
     return (
         f"no rental price of {gpu.name} is known; give yours (price_usd_per_hour) for the cost",
         f"没有 {gpu.name} 的租用价格；请给出您的价格（price_usd_per_hour）",

@@ -42,6 +42,7 @@ COUNTED = WHOLE | {"epochs", "samples"}
 BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens", "num_generations", "images"})
 COUNTED_THINGS = frozenset({"num_generations", "images"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
+AMOUNTS = frozenset({"samples", "epochs"})
 LINKS = frozenset({"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "为", "是", "设", "成", "到", "约", "开"})
 TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
 
@@ -88,12 +89,25 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     found = _value_at(key.value)(sheet.tokens, position) if position < len(sheet.tokens) else None
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
         return False
+    if key.value in AMOUNTS and _is_counted_before(sheet, start) and _is_named(sheet, found.end):
+        return False
     if key.end - start == 1 and len(sheet.tokens[start].text) == 1 and _is_name(sheet, start, found.end):
         return False
     name = sheet.words(key.start, key.end)
     note_number(sheet, key.value, found.value, start, found.end, f'the number behind "{name}"')
     _read_more(sheet, key.value, found.end)
     return True
+
+
+def _is_counted_before(sheet: Sheet, start: int) -> bool:
+    """Whether a number stands right before the word: the 3 of "3 epochs"."""
+    return start > 0 and (sheet.tokens[start - 1].kind == "number" or sheet.tokens[start - 1].text in "k万千")
+
+
+def _is_named(sheet: Sheet, end: int) -> bool:
+    """Whether the number that ends here is what the next word counts: the 5万 of "3 epochs 5万条"."""
+    word = sheet.phrase(end, "key")
+    return word is not None and word.value in AMOUNTS
 
 
 def _is_value(sheet: Sheet, start: int) -> bool:
@@ -168,4 +182,5 @@ def _names_a_number(sheet: Sheet, end: int) -> bool:
     """Whether the key's own number follows, so that the number before it belongs elsewhere: "bs4 seq 4k"."""
     while end < len(sheet.tokens) and sheet.tokens[end].text in LINKS:
         end += 1
-    return end < len(sheet.tokens) and quantities.signed(sheet.tokens, end) is not None
+    number = quantities.counted(sheet.tokens, end) if end < len(sheet.tokens) else None
+    return number is not None and not _is_named(sheet, number.end)

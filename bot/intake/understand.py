@@ -176,7 +176,7 @@ def _lacks_amount(question: str, spoken: list[Fields]) -> bool:
         return False
     return any(
         run.get("task") not in ("infer", "serve")
-        and not any(run.get(name) for name in AMOUNTS)
+        and not any(run.get(name) for name in AMOUNTS if name != "epochs")
         and not _is_settled(run)
         for run in spoken
     )

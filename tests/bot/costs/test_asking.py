@@ -29,6 +29,8 @@ def said(text: str) -> dict[str, Any]:
         ("8b lora H100 3亿token 多少钱", {"tokens": 3e8}),
         ("8b lora cost on 4090 at $0.5/h, 1M samples", {"price_usd_per_hour": 0.5, "samples": 1e6}),
         ("8b lora cost on 4090 at 12 usd/day, 1M samples", {"price_usd_per_hour": 0.5}),
+        ("qwen2.5-7b lora 3 epochs 5万条 A100 80G 要多少钱", {"epochs": 3.0, "samples": 50_000.0}),
+        ("grpo qwen2.5 1.5b 1000 prompts H100 how long", {"samples": 1000.0}),
         ("8b lora cost, 20h on 2 x H100", {"hours": 20.0, "gpu_count": 2}),
     ],
 )
@@ -69,7 +71,9 @@ def test_lengths_and_flags_stay_what_they_were(text: str) -> None:
     assert "tokens" not in found and "economics" not in found
 
 
-@pytest.mark.parametrize("text", ["7b lora on a 4090, how long?", "一张4090训练7b lora要花多少钱"])
+@pytest.mark.parametrize(
+    "text", ["7b lora on a 4090, how long?", "7b lora on a 4090 3 epochs cost?", "一张4090训练7b lora要花多少钱"]
+)
 def test_a_missing_amount_is_asked_in_one_question(text: str) -> None:
     answer = service.ask(text)
     assert answer.reply == "clarify" and answer.missing == ["samples"]
