@@ -1,5 +1,6 @@
 """The settings of the bot, read from the environment in one place; secrets never show in a text or a log."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,6 +34,10 @@ class Settings(BaseSettings):
     ``vram_bot_data`` is the platform's data folder; ``vram_bot_keep_days`` is how long a card's buttons work;
     ``vram_bot_price_sources`` are the price sources to ask (none: none is asked), ``vram_bot_price_table`` an own table
     of prices (else prices.csv or prices.yaml in the data folder), ``vram_bot_currency`` USD or CNY (else by language);
+    ``vram_bot_llm`` is a language model as ``provider:name`` (openai, anthropic, google or ollama), none when absent;
+    ``vram_bot_llm_base_url`` another address than the provider's; ``vram_bot_llm_seconds`` and ``vram_bot_llm_tokens``
+    bound a question, ``vram_bot_llm_daily_tokens`` and ``vram_bot_llm_daily_usd`` a day of this process;
+    ``vram_bot_llm_usd_per_million`` is what tokens cost, "in/out", where the library does not know;
     ``vram_bot_workers`` threads answer and ``vram_bot_drawers`` processes draw (0: the threads do).
     """
 
@@ -48,7 +53,24 @@ class Settings(BaseSettings):
     vram_bot_price_sources: str = "gpuhunt skypilot"
     vram_bot_price_table: Path | None = None
     vram_bot_currency: Literal["", "USD", "CNY"] = ""
+    vram_bot_llm: Annotated[str, Field(pattern=r"^((openai|anthropic|google|ollama):\S+)?$")] = ""
+    vram_bot_llm_base_url: Http | None = None
+    vram_bot_llm_api_key: SecretStr | None = None
+    vram_bot_llm_when: Literal["unsure", "always"] = "unsure"
+    vram_bot_llm_seconds: Annotated[float, Field(gt=0, le=300)] = 30
+    vram_bot_llm_tokens: Annotated[int, Field(ge=1_000)] = 60_000
+    vram_bot_llm_daily_tokens: Annotated[int, Field(ge=0)] = 2_000_000
+    vram_bot_llm_daily_usd: Annotated[float, Field(ge=0)] | None = None
+    vram_bot_llm_usd_per_million: Annotated[str, Field(pattern=r"^(\d+(\.\d+)?/\d+(\.\d+)?)?$")] = ""
     vram_bot_drawers: Annotated[int, Field(ge=0, le=8)] = 1
+
+    @property
+    def llm_price(self) -> tuple[Decimal, Decimal] | None:
+        """USD per million tokens read and written, where set."""
+        if not self.vram_bot_llm_usd_per_million:
+            return None
+        read, _, written = self.vram_bot_llm_usd_per_million.partition("/")
+        return Decimal(read), Decimal(written)
 
 
 class BadSettings(Exception):

@@ -55,6 +55,7 @@ def test_discord_is_imported_only_where_it_is_spoken() -> None:
         ("import estimator.estimate", ("discord", "bot", "jinja2", "click", "rich")),
         ("import bot.service, bot.cli.ask", ("discord", "rich", "huggingface_hub", "sqlite_utils")),
         ("import bot.cli.discord", ("discord", "sqlite_utils")),
+        ("import bot.cli.asking, bot.llm.checked", ("pydantic_ai", "pydantic_settings", "openai", "discord")),
         ("import bot.cli.mcp, bot.tools.calls", ("mcp", "pydantic_ai", "starlette", "discord", "rich")),
     ],
 )

@@ -8,6 +8,7 @@ from bot import service
 from bot.answer import Answer
 from bot.answers.quote import quoted
 from bot.cli import ANSWERED, WRONG_INPUT, WrongInput
+from bot.cli.asking import asked
 from bot.cli.lines import BadLine, run_lines
 from bot.cli.output import show
 from bot.language import LANGUAGES, language_of
@@ -41,7 +42,7 @@ def command(text: tuple[str, ...], lang: str | None, as_json: bool, as_lines: bo
     question = " ".join(text).strip()
     if not question:
         raise WrongInput(say(language_of("", lang), "cli.no_text_given"))
-    answer = service.ask(question, lang=lang)
+    answer = asked(question, lang=lang)
     if as_json:
         click.echo(answer.model_dump_json(by_alias=True, indent=2))
     elif answer.reply == "ignore":

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from bot import service
+from bot.cli.asking import asked
 from bot.cli.output import show
 from bot.intake.understand import MOST_HISTORY
 from bot.language import language_of
@@ -21,7 +21,7 @@ def command(lang: str | None) -> None:
     click.echo(say(language_of("", lang), "cli.chat_start"), err=True)
     history: list[str] = []
     for text in _typed():
-        answer = service.ask(text, history, lang)
+        answer = asked(text, history, lang)
         if answer.reply == "ignore":
             click.echo(say(answer.lang, "cli.ignored"), err=True)
             continue

@@ -7,6 +7,7 @@ import click
 
 from bot.cli import ANSWERED, OUR_FAULT, WrongInput
 from bot.language import of_locale
+from bot.llm.model import helper_of
 from bot.settings import BadSettings, settings_from_environment
 from bot.texts import say
 
@@ -18,6 +19,7 @@ def command(verbose: bool) -> int:
     lang = of_locale()
     try:
         settings = settings_from_environment(lang)
+        helper = helper_of(settings, lang)
     except BadSettings as error:
         raise WrongInput(str(error)) from None
     token = settings.discord_token.get_secret_value().strip() if settings.discord_token else ""
@@ -28,7 +30,7 @@ def command(verbose: bool) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     logging.getLogger("discord").setLevel(logging.DEBUG if verbose else logging.INFO)
     try:
-        asyncio.run(serve(settings, token))
+        asyncio.run(serve(settings, token, helper))
     except WrongToken:
         raise WrongInput(say(lang, "setting.wrong_token")) from None
     except Unreachable as error:

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import discord
 
@@ -33,6 +34,9 @@ from bot.settings import Settings
 from bot.store import Store
 from bot.texts import say
 
+if TYPE_CHECKING:
+    from bot.llm.helper import Helper
+
 log = logging.getLogger("bot.discord")
 
 MESSAGES_REMEMBERED = 2_000
@@ -44,7 +48,13 @@ LONGEST_WAIT = 60.0
 class VramBot(discord.AutoShardedClient):
     """Answers slash commands, buttons, mentions, replies and direct messages; needs no privileged intent."""
 
-    def __init__(self, settings: Settings, guild_ready_timeout: float = 2.0, shard_count: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        guild_ready_timeout: float = 2.0,
+        shard_count: int | None = None,
+        helper: "Helper | None" = None,
+    ) -> None:
         super().__init__(
             intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True),
             allowed_mentions=discord.AllowedMentions.none(),
@@ -57,6 +67,7 @@ class VramBot(discord.AutoShardedClient):
         )
         self.desk = Desk(settings)
         self.pace = Pace()
+        self.helper = helper
         self.tree = Tree(self)
         self._answered: OrderedDict[int, None] = OrderedDict()
         self._running: set[asyncio.Task[object]] = set()
@@ -113,7 +124,17 @@ class VramBot(discord.AutoShardedClient):
         talk = await self.desk.stored(Store.talk, asker.channel, asker.user)
         before = Question("answer", talk.question, spoken=talk.spoken) if talk else None
         text = HELP[lang] if bare and not files.texts else "\n".join([words, *files.texts])
-        return partial(service.ask, text, lang=lang, before=before)
+        work = partial(service.ask, text, lang=lang, before=before)
+        return work if self.helper is None or bare else await self._helped(self.helper, work, text, before)
+
+    async def _helped(
+        self, helper: "Helper", work: Callable[[], Answer], text: str, before: Question | None
+    ) -> Callable[[], Answer]:
+        """The grammar's answer, or the language model's where that is unsure; no worker waits for the model."""
+        first = await self.desk.work(work)
+        if helper.wanted(text, first):
+            first = await helper.answer(text, first.lang, first, before.spoken if before else ())
+        return lambda: first
 
     def _is_for_us(self, message: discord.Message) -> bool:
         if message.author.bot or message.type not in (discord.MessageType.default, discord.MessageType.reply):

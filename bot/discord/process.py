@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+from typing import TYPE_CHECKING
 
 import aiohttp
 import discord
@@ -13,6 +14,9 @@ from discord.http import Route
 
 from bot.discord.client import VramBot
 from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.llm.helper import Helper
 
 log = logging.getLogger("bot.discord")
 GRACE_SECONDS = 10.0
@@ -38,10 +42,10 @@ def point(settings: Settings) -> None:
         discord.Asset.BASE = settings.discord_cdn_base
 
 
-async def serve(settings: Settings, token: str) -> None:
+async def serve(settings: Settings, token: str, helper: "Helper | None" = None) -> None:
     """Run until SIGTERM or SIGINT. Raises WrongToken and Unreachable."""
     point(settings)
-    bot, stop = VramBot(settings), asyncio.Event()
+    bot, stop = VramBot(settings, helper=helper), asyncio.Event()
     _on_signals(stop)
     running = asyncio.create_task(bot.start(token))
     stopped = asyncio.create_task(stop.wait())

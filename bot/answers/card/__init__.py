@@ -1,5 +1,7 @@
 """An Answer as Discord cards: pure data that the files which speak with Discord turn into components."""
 
+from dataclasses import replace
+
 from bot.answer import Answer
 from bot.answers.card.actions import change_of, examples
 from bot.answers.card.cost import cost_card, costs_card
@@ -7,7 +9,7 @@ from bot.answers.card.one import one_card
 from bot.answers.card.pages import alone, flags_cards, math_cards
 from bot.answers.card.question import help_card, question_card, refusal_card, told_card
 from bot.answers.card.several import comparison_card
-from bot.answers.card.shape import Action, Card, Picture
+from bot.answers.card.shape import MOST_TEXT, Action, Card, Picture
 from bot.answers.card.voice import Voice
 from bot.answers.money import is_about_money
 
@@ -16,6 +18,14 @@ __all__ = ["Action", "Card", "Picture", "alone", "cards_of", "change_of", "examp
 
 def cards_of(answer: Answer) -> list[Card]:
     """The cards of an answer, one message each; none for what is to be ignored."""
+    cards = _cards_of(answer)
+    if not cards or not answer.said or answer.said in cards[0].lead:
+        return cards
+    first = replace(cards[0], lead=f"{answer.said}\n{cards[0].lead}")
+    return [first if first.length <= MOST_TEXT else cards[0], *cards[1:]]
+
+
+def _cards_of(answer: Answer) -> list[Card]:
     voice = Voice(answer)
     if answer.reply == "ignore":
         return []

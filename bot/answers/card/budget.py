@@ -28,7 +28,7 @@ class Section:
 def filled(card: Card, voice: Voice, sections: Sequence[Section], footer: Sequence[str]) -> Card:
     """The card with as much of its sections and its small print as there is room for."""
     small = Section(FOOTER, tuple(f"-# {line}" for line in footer))
-    room = MOST_TEXT - card.length - len(left_out(voice, 1_000)) - 1
+    room = MOST_TEXT - card.length - len(voice.answer.said) - len(left_out(voice, 1_000)) - 1
     (*shown, small), out = kept([*sections, small], room)
     lines = [*small.lines, *([left_out(voice, out)] if out else [])]
     return replace(card, sections=tuple(one.text for one in shown if one.text), footer="\n".join(lines))
