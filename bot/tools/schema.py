@@ -7,7 +7,7 @@ from typing import Any
 
 import tomli
 
-from bot.tools.shapes import TOOLS, EstimateRun
+from bot.tools.shapes import TOOLS, Cost, EstimateRun
 from estimator.schema import Run
 
 MORE = "Takes every field of the tool estimate's run."
@@ -15,7 +15,7 @@ MORE = "Takes every field of the tool estimate's run."
 
 @cache
 def run_fields() -> dict[str, dict[str, str]]:
-    """What each field of Run means, by name: ``common`` ones and ``rare`` ones."""
+    """What each field of Run means, by name: ``common`` ones, those about ``money``, ``rare`` ones."""
     return tomli.loads(Path(__file__).with_name("run_fields.toml").read_text("utf-8"))
 
 
@@ -33,23 +33,24 @@ def schema_of(name: str) -> dict[str, Any]:
     schema = TOOLS[name].model_json_schema()
     definitions = schema.get("$defs", {})
     if Run.__name__ in definitions:
-        definitions[Run.__name__] = _run_schema(definitions[Run.__name__], name == EstimateRun.name)
+        groups = {EstimateRun.name: ("common", "money", "rare"), Cost.name: ("common", "money")}.get(name, ("common",))
+        definitions[Run.__name__] = _run_schema(definitions[Run.__name__], groups)
         schema["$defs"] = {one: definitions[one] for one in _needed(definitions, [Run.__name__])}
     found: dict[str, Any] = _slim(schema)
     found.pop("description", None)
     return found
 
 
-def _run_schema(definition: dict[str, Any], whole: bool) -> dict[str, Any]:
-    common, rare = run_fields()["common"], run_fields()["rare"]
-    described = {**common, **rare} if whole else common
+def _run_schema(definition: dict[str, Any], groups: tuple[str, ...]) -> dict[str, Any]:
+    """Run with the fields of some groups."""
+    described = {field: text for group in groups for field, text in run_fields()[group].items()}
     properties = {
-        field: {**spec, "description": described.get(field, "")}
+        field: {**spec, "description": described[field]}
         for field, spec in definition["properties"].items()
-        if whole or field in common
+        if field in described
     }
     found = {**definition, "properties": properties}
-    return found if whole else {**found, "description": MORE, "additionalProperties": True}
+    return found if "rare" in groups else {**found, "description": MORE, "additionalProperties": True}
 
 
 def _needed(definitions: dict[str, Any], start: list[str]) -> list[str]:

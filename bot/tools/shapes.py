@@ -96,6 +96,17 @@ class Compare(Tool):
         return service.of_runs("compare", self.runs, lang)
 
 
+class Cost(Tool):
+    """Time and money of a run: bill, providers, rent or buy; without a GPU the cards that hold it, ranked by cost."""
+
+    name: ClassVar[str] = "cost"
+    run: RunGiven
+
+    def answer(self, lang: str) -> Answer:
+        """The run with its time and bill; it needs tokens, or samples, or hours in economics for a total."""
+        return service.of_runs("cost", [self.run], lang)
+
+
 class Prices(Tool):
     """What GPUs cost to rent per hour and to buy, with dates and sources."""
 
@@ -140,5 +151,5 @@ class Lookup(Tool):
 
 
 TOOLS: dict[str, type[Tool]] = {
-    tool.name: tool for tool in (EstimateRun, Downgrades, LargestThatFits, Compare, Prices, Diagnose, Lookup)
+    tool.name: tool for tool in (EstimateRun, Downgrades, LargestThatFits, Compare, Cost, Prices, Diagnose, Lookup)
 }
