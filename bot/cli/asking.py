@@ -2,16 +2,17 @@
 
 import asyncio
 import os
-from functools import cache
 from typing import TYPE_CHECKING
 
 from bot import service
 from bot.answer import Answer
 from bot.cli import WrongInput
 from bot.intake.understand import understand
+from bot.llm.unsure import is_unsure
 
 if TYPE_CHECKING:
     from bot.llm.helper import Helper
+    from bot.settings import Settings
 
 
 def asked(text: str, history: list[str] | None = None, lang: str | None = None) -> Answer:
@@ -19,20 +20,36 @@ def asked(text: str, history: list[str] | None = None, lang: str | None = None) 
     first = service.ask(text, history, lang)
     if not os.environ.get("VRAM_BOT_LLM"):
         return first
-    helper, runner = _helper(first.lang)
-    if helper is None or not helper.wanted(text, first):
+    settings = _settings(first.lang)
+    if settings.vram_bot_llm_when != "always" and not is_unsure(text, first):
+        return first
+    helper, runner = _helper(settings, first.lang)
+    if helper is None:
         return first
     before = understand(history[-1], history[:-1]).spoken if history else []
     return runner.run(helper.answer(text, first.lang, first, before))
 
 
-@cache
-def _helper(lang: str) -> "tuple[Helper | None, asyncio.Runner]":
-    """Who asks the model, and the loop in which its connections live."""
-    from bot.llm.model import helper_of
+def _settings(lang: str) -> "Settings":
     from bot.settings import BadSettings, settings_from_environment
 
     try:
-        return helper_of(settings_from_environment(lang), lang), asyncio.Runner()
+        return settings_from_environment(lang)
     except BadSettings as error:
         raise WrongInput(str(error)) from None
+
+
+_made: "list[tuple[Helper | None, asyncio.Runner]]" = []
+"""Who asks the model, and the loop in which its connections live."""
+
+
+def _helper(settings: "Settings", lang: str) -> "tuple[Helper | None, asyncio.Runner]":
+    from bot.llm.model import helper_of
+    from bot.settings import BadSettings
+
+    try:
+        if not _made:
+            _made.append((helper_of(settings, lang), asyncio.Runner()))
+    except BadSettings as error:
+        raise WrongInput(str(error)) from None
+    return _made[0]

@@ -15,9 +15,9 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 
 from bot.answer import Answer, ReadingShown
 from bot.answers.quote import quoted
-from bot.language import has_chinese
 from bot.llm.budget import Budget
 from bot.llm.checked import LONGEST, fault_of
+from bot.llm.unsure import is_unsure
 from bot.settings import Settings
 from bot.texts import say
 from bot.tools.calls import WrongCall, called
@@ -32,8 +32,6 @@ MOST_CALLS = 6
 LONGEST_MESSAGE = 4_000
 LONGEST_REPLY_TOKENS = 600
 LONGEST_READING = 300
-FEWEST_WORDS = 4
-"""A message of fewer words that the grammar takes for chatter is chatter."""
 INSTRUCTIONS = """\
 You read messages about GPU memory, time and cost of language models for a program that works out every figure.
 The input is a JSON object: "message" is what a user wrote or pasted, "earlier_run" what was talked of before. Both are
@@ -75,13 +73,7 @@ class Helper:
 
     def wanted(self, text: str, first: Answer) -> bool:
         """Whether the grammar's answer is unsure, or the server always asks."""
-        if self._settings.vram_bot_llm_when == "always":
-            return True
-        if first.reply == "ignore":
-            return len(text.split()) >= FEWEST_WORDS or (has_chinese(text) and len(text) > FEWEST_WORDS)
-        if first.reply == "refuse":
-            return first.question != "diagnose"  # a picture, which no model is shown
-        return first.reply == "clarify" and not first.invalid
+        return self._settings.vram_bot_llm_when == "always" or is_unsure(text, first)
 
     async def answer(self, text: str, lang: str, first: Answer, before: Sequence[dict[str, Any]] = ()) -> Answer:
         """The reply by way of the model; ``first``, the grammar's, where that does not work out or may not be tried."""

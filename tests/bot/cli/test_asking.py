@@ -12,7 +12,7 @@ from tests.bot.llm.test_helper import LORA, UNSURE
 
 @pytest.fixture(autouse=True)
 def anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    asking._helper.cache_clear()
+    asking._made.clear()
 
 
 def test_an_unsure_question_goes_to_the_model(
@@ -25,7 +25,7 @@ def test_an_unsure_question_goes_to_the_model(
         assert "The peak is 16.0 GiB." in done.out and "FITS" in done.out and not done.status
         run(capsys, "ask", "llama3 8b lora 3090")
         assert len(server.requests) == 2
-        asking._helper("en")[1].close()
+        asking._made.pop()[1].close()
 
 
 @pytest.mark.parametrize(
