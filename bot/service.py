@@ -1,8 +1,8 @@
 """The one door: a message or a run in, an Answer or an Estimate out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pydantic import ValidationError
 
@@ -26,6 +26,10 @@ from estimator.schema import Estimate, Problem, Run
 from knowledge.diagnosis import Diagnosis
 from knowledge.logs.reading import is_log
 
+if TYPE_CHECKING:
+    from bot.tracing.gpu_check import Measured
+
+Found = TypeVar("Found")
 MONEY = ("time", "cost", "price", "need_gpu")
 """Questions to which time and cost belong."""
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
@@ -150,19 +154,47 @@ def again(question: str, fields: dict[str, Any], lang: str, change: Mapping[str,
     return answered(Question("answer", question, spoken=[run], runs=[run]), lang)
 
 
-def estimate(run: Run, others: bool = False, question: str = "fit") -> Estimate:
+def estimate(run: Run, others: bool = False, question: str = "fit", explain: bool = False) -> Estimate:
     """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError.
 
-    Time and cost are laid beside it where ``question`` or the run asks for them.
+    Time and cost are laid beside it where ``question`` or the run asks for them. ``explain``: every phase's blocks.
     """
+    return _with_hub(run, lambda known: _with_costs(known, estimate_run(known, others, explain), question))
+
+
+def explained(answer: Answer) -> Answer:
+    """The answer with the blocks of every phase."""
+    again = [
+        found if found.error or found.run is None else estimate(found.run, explain=True) for found in answer.estimates
+    ]
+    pairs = zip(answer.estimates, again, strict=True)
+    filled = [found.model_copy(update={"per_gpu": more.per_gpu}) for found, more in pairs]
+    return answer.model_copy(update={"estimates": filled})
+
+
+def trace(run: Run) -> Estimate:
+    """The same, measured: the real step run on fake tensors. Needs the extra ``trace``. Raises EstimatorError."""
+    from bot.tracing.trace import trace as trace_run  # torch comes with an extra
+
+    return _with_hub(run, trace_run)
+
+
+def measure(run: Run) -> "Measured":
+    """The real step on this machine's own card. Needs the extra ``trace`` and a GPU. Raises EstimatorError."""
+    from bot.tracing.gpu_check import measure as measure_run
+
+    return _with_hub(run, measure_run)
+
+
+def _with_hub(run: Run, work: Callable[[Run], Found]) -> Found:
+    """The work on a run; once more with the config from the hub where the catalogue lacks the model."""
     try:
-        return _with_costs(run, estimate_run(run, others), question)
+        return work(run)
     except EstimatorError as error:
         config = _config_on_hub(run.model) if error.field == "model" and _is_unknown(run.model) else None
         if config is None:
             raise
-    known = run.model_copy(update={"model": config})
-    return _with_costs(known, estimate_run(known, others), question)
+    return work(run.model_copy(update={"model": config}))
 
 
 def cost_of(fields: dict[str, Any], lang: str = "en", question: str = "cost") -> Estimate:

@@ -20,7 +20,7 @@ def at_peak(setting: Setting, peak: Peak, extra: int) -> list[Block]:
     if peak.phase == "optimizer_step" and peak.base.step_bytes:
         blocks.append(reasons.block("optimizer_temp", peak.base.step_bytes, *reasons.TEXTS["optimizer_temp"]))
     if extra:
-        blocks.append(reasons.block("workspace", extra, *reasons.TEXTS["workspace"]))
+        blocks.append(reasons.block("workspace", extra, *reasons.workspaces(extra, setting.regime.training)))
     return sorted(_merged(blocks), key=lambda block: -block.bytes)
 
 

@@ -30,8 +30,10 @@ from estimator.surroundings import counted, with_surroundings
 GIB = 1 << 30
 
 
-def estimate(run: Run, others: bool = False) -> Estimate:
+def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
     """The estimate of one run; with ``others``, also what the other choice would need where one was assumed.
+
+    With ``explain``, every phase has its blocks, not the peak's alone.
 
     Raises ``EstimatorError`` with one sentence when the run cannot be estimated.
     """
@@ -46,6 +48,8 @@ def estimate(run: Run, others: bool = False) -> Estimate:
     peak = peak_of(setting)
     sizes = sizes_of(setting, peak, gpu)
     per_gpu = per_card(setting, peak, sizes)
+    if explain:
+        per_gpu.phases = explained(setting, peak, sizes.workspace)
     result = Estimate(
         id=None, run=complete, assumptions=assumptions, notes=notes_on(complete, model, gpu, setting), per_gpu=per_gpu,
         serving=serving_of(setting, peak, per_gpu), host=host_of(complete, setting, peak),
@@ -229,6 +233,15 @@ def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
         interval=card.interval(sizes, around), peak_phase=peak.phase, phases=_phases(peak, sizes.workspace),
         at_peak=at_peak(setting, peak, sizes.workspace), steady=peak.steady + sizes.workspace,
     )  # fmt: skip
+
+
+def explained(setting: Setting, peak: Peak, extra: int) -> list[PhasePeak]:
+    """Every phase with the blocks that live at its own peak."""
+    alone = {name: peak._replace(phases={name: size}) for name, size in peak.phases.items()}
+    return [
+        PhasePeak(phase=one.phase, allocated_peak=one.allocated_peak, blocks=at_peak(setting, alone[one.phase], extra))
+        for one in _phases(peak, extra)
+    ]
 
 
 def _phases(peak: Peak, extra: int) -> list[PhasePeak]:

@@ -12,6 +12,8 @@ from estimator.step.regime import Regime
 from estimator.trainables import Trainable
 from estimator.weights import Part, Weights, stored_as, stored_as_zh
 
+SMALL_SHARE = 0.99
+"""What is told by token must come to this share of the whole."""
 SMALL_BUFFER = 1 << 20
 """Buffers below this many bytes are left out of the summary of the weights."""
 
@@ -92,7 +94,36 @@ def _sentence(item: str, total: int, entries: list[Entry], program: Program, at:
         return TEXTS["gathered"]
     if item == "other" and not at.regime.training:
         return "the next tokens", "下一个 token"
+    if item in EACH:
+        return _by_token(item, total, at)
+    if item in ("gradients", "weight_casts"):
+        return _by_element(item, total, at)
     return TEXTS.get(item, (f"{total:,} B", f"{total:,} 字节"))
+
+
+EACH = ("recompute", "other")
+"""Items of a training step told in bytes per token."""
+
+
+def _by_token(item: str, total: int, at: Situation) -> tuple[str, str]:
+    """So many bytes for each token."""
+    each, (why, why_zh) = round(total / max(at.tokens, 1)), TEXTS[item]
+    if not at.regime.training or each * at.tokens < SMALL_SHARE * total:
+        return why, why_zh
+    return f"{at.tokens:,} tokens x {each:,} B: {why}", f"{at.tokens:,} 个 token x {each:,} 字节：{why_zh}"
+
+
+def _by_element(item: str, total: int, at: Situation) -> tuple[str, str]:
+    """So many parameters, in the type of the gradient or of the copy."""
+    regime, (why, why_zh) = at.regime, TEXTS[item]
+    size = 2 if item == "weight_casts" else regime.adapter.itemsize if regime.adapter else regime.itemsize
+    return f"{total // size:,} parameters x {size} B: {why}", f"{total // size:,} 个参数 x {size} 字节：{why_zh}"
+
+
+def workspaces(total: int, training: bool) -> tuple[str, str]:
+    """One for each thread that multiplies: forward, and backward when training."""
+    count, (why, why_zh) = 2 if training else 1, TEXTS["workspace"]
+    return f"{count} x {total // count:,} B: {why}", f"{count} x {total // count:,} 字节：{why_zh}"
 
 
 MASK_ROWS = frozenset(("ss", "bss", "bss8", "sK", "bsK", "bsK8", "sW", "bsW", "bsW8"))
@@ -248,7 +279,12 @@ def _share(part: Part) -> tuple[str, str]:
 def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tuple[str, str]:
     """How many parameters train and what the optimizer keeps of each."""
     count = sum(tensor.numel * tensor.times for tensor in trained)
-    return f"{count:,} trainable parameters: {optimizer.why}", f"{count:,} 个可训练参数：{optimizer.why_zh}"
+    each = f"{optimizer.states / count:.3f}".rstrip("0").rstrip(".") if count else "0"
+    times, times_zh = (f" x {each} B", f" x {each} 字节") if optimizer.states else ("", "")
+    return (
+        f"{count:,} trainable parameters{times}: {optimizer.why}",
+        f"{count:,} 个可训练参数{times_zh}：{optimizer.why_zh}",
+    )
 
 
 TEXTS = {
@@ -266,10 +302,10 @@ TEXTS = {
         "fp32 scores of every generated token, gathered and stacked",
         "每个生成 token 的 fp32 分数，收集后再堆叠",
     ),
-    "workspace": ("cuBLAS workspaces", "cuBLAS 工作区"),
+    "workspace": ("cuBLAS", "cuBLAS"),
     "weight_casts": ("half-precision copies of weights in use", "使用中的权重的半精度副本"),
-    "recompute": ("one layer computed again for its backward", "为反向重新计算的一层"),
-    "gradients": ("gradients of the parameters that train, as far as made by then", "此刻已产生的可训练参数梯度"),
+    "recompute": ("one layer computed again", "为反向重新计算的一层"),
+    "gradients": ("gradients made by then", "此刻已产生的可训练参数梯度"),
     "other": ("temporaries of the backward, gradients of activations", "反向过程的临时张量与激活梯度"),
     "logits_loss": ("values of the loss", "损失值"),
 }

@@ -219,10 +219,11 @@ class Interval(BaseModel):
 
 
 class PhasePeak(BaseModel):
-    """The allocated peak within one phase of the step, in bytes."""
+    """The allocated peak within one phase of the step, in bytes; where it is explained, also what lives there."""
 
     phase: Phase
     allocated_peak: int
+    blocks: "list[Block] | None" = None
 
 
 class Block(BaseModel):

@@ -192,6 +192,24 @@ class Describer:
             for number, one in enumerate(phases)
         ]
 
+    def phase_blocks(self, index: int) -> list[tuple[str, str, list[list[str]]]]:
+        """What lives at the peak of every phase but the fullest, which is told apart: name, size, rows."""
+        found, path = self.answer.estimates[index].per_gpu, f"estimates[{index}].per_gpu.phases"
+        assert found is not None
+        return [
+            (
+                name_of(self.lang, "phase", one.phase),
+                self.ledger.gib(f"{path}[{number}].allocated_peak", fine=True),
+                [
+                    row
+                    for place, block in enumerate(one.blocks)
+                    for row in self._block_rows(f"{path}[{number}].blocks[{place}]", block, True)
+                ],
+            )
+            for number, one in enumerate(found.phases)
+            if one.blocks and one.phase != found.peak_phase
+        ]
+
     def counters(self, index: int, names: list[str]) -> list[list[str]]:
         """What the three counters of a card would show."""
         path = f"estimates[{index}].per_gpu"

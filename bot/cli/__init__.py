@@ -18,6 +18,7 @@ COMMANDS = {
     "prices": "bot.cli.prices",
     "read": "bot.cli.read",
     "cost": "bot.cli.cost",
+    "trace": "bot.cli.trace",
     "discord": "bot.cli.discord",
     "mcp": "bot.cli.mcp",
 }

@@ -35,7 +35,7 @@ def command(lang: str | None, as_json: bool, as_lines: bool, explain: bool, **va
     try:
         run = Run.model_validate(fields)
         fields = run.model_dump(exclude_unset=True)
-        found = service.estimate(run, others=True)
+        found = service.estimate(run, others=True, explain=explain)
     except (ValidationError, EstimatorError) as error:
         raise WrongInput(message_of(problem_of(error), language)) from None
     if as_json:

@@ -20,7 +20,10 @@ from bot.texts import say
 if TYPE_CHECKING:
     from bot.discord.client import VramBot
 
-PAGES: dict[str, Callable[[Answer], list[Card]]] = {"math": math_cards, "flags": flags_cards}
+PAGES: dict[str, Callable[[Answer], list[Card]]] = {
+    "math": lambda answer: math_cards(service.explained(answer)),
+    "flags": flags_cards,
+}
 """Kinds that show more of a card, to the one who presses alone."""
 
 

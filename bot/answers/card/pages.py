@@ -20,6 +20,7 @@ def math_cards(answer: Answer, index: int = 0) -> list[Card]:
     if voice.answer.estimates[0].per_gpu is None:
         return [Card("problem", voice.title(), lead=voice.problem(voice.answer.estimates[0]))]
     paragraphs = [_blocks(voice), _counters(voice), _phases(voice), _assumptions(voice), _notes(voice)]
+    paragraphs += _phase_blocks(voice)
     return paged(voice, "math", [part for part in paragraphs if part])
 
 
@@ -79,8 +80,20 @@ def _pages(paragraphs: list[list[str]]) -> Iterable[list[str]]:
 def _blocks(voice: Voice) -> list[str]:
     found = per_gpu(voice.answer.estimates[0])
     heading = voice.say("math_peak", phase=voice.name("phase", found.peak_phase), total=gib(found.allocated_peak))
-    lines = [f"**{heading}**"]
-    for item, size, why in voice.describer.breakdown(0, True):
+    return [f"**{heading}**", *_rows(voice, voice.describer.breakdown(0, True))]
+
+
+def _phase_blocks(voice: Voice) -> list[list[str]]:
+    """The blocks of the other phases, a paragraph each."""
+    return [
+        [f"**{voice.say('math_phase', phase=phase, total=size)}**", *_rows(voice, rows)]
+        for phase, size, rows in voice.describer.phase_blocks(0)
+    ]
+
+
+def _rows(voice: Voice, blocks: list[list[str]]) -> list[str]:
+    lines = []
+    for item, size, why in blocks:
         reason = voice.line(why.removeprefix("- "))
         start = f"- **{item}** {size}" if item else f"  - {size}"
         lines.append(shortened(start + (f"{voice.name('sign', 'colon')}{reason}" if reason else "")))
