@@ -170,7 +170,7 @@ def add(count: int, seed: int, minutes: float) -> None:
             try:
                 found = {"id": f"r{seed}-{made:03d}", "arch": fields["model"]["model_type"], **traced(fields)}
             except EstimatorError as error:
-                print("drawn again:", fields["model"]["model_type"], error.message[:250], json.dumps(fields), flush=True)
+                print("drawn again:", error.message[:250], json.dumps(fields), flush=True)
                 continue
             rows.write(json.dumps(found, separators=(",", ":")) + "\n")
             rows.flush()

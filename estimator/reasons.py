@@ -278,13 +278,31 @@ def _share(part: Part) -> tuple[str, str]:
 
 def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tuple[str, str]:
     """How many parameters train and what the optimizer keeps of each."""
-    count = sum(tensor.numel * tensor.times for tensor in trained)
-    each = f"{optimizer.states / count:.3f}".rstrip("0").rstrip(".") if count else "0"
-    times, times_zh = (f" x {each} B", f" x {each} 字节") if optimizer.states else ("", "")
+    count, times, times_zh = _each(trained, optimizer.states)
     return (
         f"{count:,} trainable parameters{times}: {optimizer.why}",
         f"{count:,} 个可训练参数{times_zh}：{optimizer.why_zh}",
     )
+
+
+def waiting_of(trained: tuple[Trainable, ...], size: int, kind: str) -> tuple[str, str]:
+    """A copy of the gradients that waits: how many parameters, and bytes of each."""
+    count, times, times_zh = _each(trained, size)
+    why, why_zh = TEXTS[kind]
+    return (
+        (why, why_zh)
+        if kind == "untraced"
+        else (f"{count:,} parameters{times}: {why}", f"{count:,} 个参数{times_zh}：{why_zh}")
+    )
+
+
+def _each(trained: tuple[Trainable, ...], size: int) -> tuple[int, str, str]:
+    """How many parameters train, and the bytes of each where there are any."""
+    count = sum(tensor.numel * tensor.times for tensor in trained)
+    if not count or not size:
+        return count, "", ""
+    each = f"{size / count:.3f}".rstrip("0").rstrip(".")
+    return count, f" x {each} B", f" x {each} 字节"
 
 
 TEXTS = {
@@ -305,7 +323,7 @@ TEXTS = {
     "workspace": ("cuBLAS", "cuBLAS"),
     "weight_casts": ("half-precision copies of weights in use", "使用中的权重的半精度副本"),
     "recompute": ("one layer computed again", "为反向重新计算的一层"),
-    "gradients": ("gradients made by then", "此刻已产生的可训练参数梯度"),
+    "gradients": ("gradients made by then", "此刻已产生的梯度"),
     "other": ("temporaries of the backward, gradients of activations", "反向过程的临时张量与激活梯度"),
     "logits_loss": ("values of the loss", "损失值"),
 }

@@ -89,3 +89,16 @@ def test_our_own_fault_leaves_with_one(capsys: Capture, monkeypatch: pytest.Monk
     done = run(capsys, *SMALL)
     assert done.status == 1
     assert "ZeroDivisionError" in done.err
+
+
+def test_explain_tells_the_blocks_of_every_phase(capsys: Capture) -> None:
+    from estimator.estimate import estimate
+    from estimator.schema import Run
+
+    run_given = Run(model="qwen2.5-0.5b", method="lora", gpu="8GB")
+    found = estimate(run_given, explain=True).per_gpu
+    assert found is not None
+    unbroken = " ".join(run(capsys, *SMALL, "--explain").out.split())
+    for phase in found.phases:
+        for block in phase.blocks or []:
+            assert all(part.why in unbroken for part in block.parts or [block]), (phase.phase, block)

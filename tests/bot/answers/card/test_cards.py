@@ -9,7 +9,7 @@ from bot.answers.card import Card, cards_of, change_of, examples, flags_cards, m
 from bot.answers.card.shape import COLOURS
 from bot.answers.render import rendered
 from bot.intake.doubts import Doubt
-from estimator.schema import Assumption, Fit
+from estimator.schema import Assumption, Block, Fit, PhasePeak
 from tests.bot.answers.card.limits import assert_within_limits, code_lines
 from tests.bot.answers.card.made import RUN, made_step, too_big
 from tests.bot.answers.test_render import ANSWERS
@@ -183,3 +183,16 @@ def test_help_offers_its_examples(lang: str) -> None:
     card = card_of(Answer(question="help"), lang)
     assert card.kind == "help"
     assert [examples(lang)[int(one.argument)] for one in card.actions] == examples(lang)[1:4]
+
+
+def test_the_math_tells_the_blocks_of_every_phase() -> None:
+    found = made_estimate()
+    assert found.per_gpu is not None
+    block = Block(item="activations", bytes=2**30, why="24 layers x 1,024 tokens x 43,691 B", why_zh="24 层")
+    phases = [
+        PhasePeak(phase=one.phase, allocated_peak=one.allocated_peak, blocks=[block]) for one in found.per_gpu.phases
+    ]
+    per_gpu = found.per_gpu.model_copy(update={"phases": phases})
+    pages = math_cards(Answer(runs=[RUN], estimates=[found.model_copy(update={"per_gpu": per_gpu})]))
+    told = "\n".join(text for page in pages for text in page.below)
+    assert told.count(block.why) == sum(one.phase != found.per_gpu.peak_phase for one in phases) > 0
