@@ -63,7 +63,8 @@ def picture_declined(lang: str) -> Answer:
 
 def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answer:
     """The reply to a question that was understood, in a language, with what the entries say to it."""
-    if entries and (question.reply != "answer" or question.question == "help"):
+    modelless = question.question in KNOWN_KINDS and not any(run.get("model") for run in question.spoken)
+    if entries and (question.reply != "answer" or question.question == "help" or modelless):
         return _told_by_entries(question, lang, entries)
     if question.rents is not None:
         return _priced(question, lang)
