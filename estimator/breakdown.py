@@ -89,6 +89,7 @@ def _merged(blocks: list[Block]) -> list[Block]:
         if known is None:
             merged[block.item] = block
         else:
-            why, why_zh = f"{known.why}; {block.why}", f"{known.why_zh}；{block.why_zh}"
+            why = "; ".join(filter(None, (known.why, block.why)))
+            why_zh = "；".join(filter(None, (known.why_zh, block.why_zh)))
             merged[block.item] = reasons.block(block.item, known.bytes + block.bytes, why, why_zh)
     return list(merged.values())

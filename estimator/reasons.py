@@ -10,7 +10,7 @@ from estimator.schema import Block
 from estimator.step.program import Dimensions, Kind, Program, Walk
 from estimator.step.regime import Regime
 from estimator.trainables import Trainable
-from estimator.weights import Part, Weights, stored_as, stored_as_zh
+from estimator.weights import BUFFERS, Part, Weights, stored_as, stored_as_zh
 
 SMALL_SHARE = 0.99
 """What is told by token must come to this share of the whole."""
@@ -260,7 +260,7 @@ def _weights_line(shares: list[Part]) -> tuple[str, str]:
         count = sum(number for part in told for _, number in part.elements)
         each = size.removesuffix(" B")
         return f"{count:,} parameters x {each} B", f"{count:,} 个参数 x {each} 字节"
-    pairs = [_share(part) for part in told]
+    pairs = [_share(part) for part in told] or [BUFFERS]
     return ", ".join(english for english, _ in pairs), "，".join(chinese for _, chinese in pairs)
 
 

@@ -3,7 +3,7 @@
 from estimator.bases import check_base
 from estimator.catalogue import ModelMatch
 from estimator.errors import EstimatorError
-from estimator.parallel.scope import check_layout
+from estimator.parallel.scope import check_heads, check_layout
 from estimator.positions import check_positions
 from estimator.regimes import adapted
 from estimator.schema import Lengths, Run
@@ -21,6 +21,7 @@ def check_scope(run: Run, model: ModelMatch) -> None:
     _stage(run)
     if not is_served(run):
         check_layout(run)
+        check_heads(run, model.architecture)
     _contradictions(run)
     check_stack(run.stack)
     _lengths(run)

@@ -10,6 +10,8 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
     """The run with its parallelism and offloading, and what was assumed of them."""
     update: dict[str, Parallel | Offload] = {}
     said: list[Assumption] = []
+    if run.task == "train":
+        run, said = with_engine(run)
     if run.parallel is not None and run.task == "train":
         run = run.model_copy(update={"parallel": agreeing(run.gpu_count or 1, run.parallel)})
     if run.parallel is None or (run.parallel == Parallel() and (run.gpu_count or 1) > 1):
@@ -19,6 +21,28 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
         update["offload"] = ON_THE_CARD
         said.append(NOTHING_OFFLOADED)
     return (run.model_copy(update=update) if update else run), said
+
+
+def with_engine(run: Run) -> tuple[Run, list[Assumption]]:
+    """The run with the engine that its framework brings, or that offloading needs, where none is named."""
+    given = run.parallel or Parallel()
+    unsaid = given.engine == "none" and (run.parallel is None or "engine" not in given.model_fields_set)
+    if not unsaid or not (offloads(run) or each_of(given) > 1):
+        return run, []
+    own = OF_FRAMEWORK.get(run.framework)
+    if own is None and not offloads(run):
+        return run, []
+    engine, zero = own if own is not None else ("deepspeed", 2)
+    said = [_engine(engine) if own is not None else MOVED]
+    if engine == "deepspeed" and run.offload is not None and run.offload.parameters != "none":
+        zero = 3
+    update = {"engine": engine, "zero": given.zero or zero}
+    return run.model_copy(update={"parallel": given.model_copy(update=update)}), said
+
+
+def offloads(run: Run) -> bool:
+    """Whether parameters or optimizer states are to wait on the host."""
+    return run.offload is not None and {run.offload.optimizer, run.offload.parameters} != {"none"}
 
 
 def counted(run: Run) -> Run:
@@ -36,6 +60,8 @@ def each_of(parallel: Parallel) -> int:
 def agreeing(count: int, parallel: Parallel) -> Parallel:
     """The layout with its data-parallel share where only the number of cards is said."""
     each = each_of(parallel)
+    if count % each:
+        raise _too_few(count, each, parallel)
     if "data" not in parallel.model_fields_set and parallel.engine != "none" and count % each == 0:
         return parallel.model_copy(update={"data": count // each})
     if count != each * parallel.data and parallel.engine != "none":
@@ -48,6 +74,18 @@ def agreeing(count: int, parallel: Parallel) -> Parallel:
             "gpu_count",
         )
     return parallel
+
+
+def _too_few(count: int, each: int, parallel: Parallel) -> EstimatorError:
+    axes = ("replicate", "tensor", "pipeline", "context")
+    sizes = " x ".join(f"{axis} {size}" for axis in axes if (size := getattr(parallel, axis)) > 1)
+    needed = each if count < each else -(-count // each) * each
+    return EstimatorError(
+        f"{sizes} needs {each} cards, or a multiple of that, and gpu_count is {count}; take {needed} cards or a "
+        "smaller layout",
+        f"{sizes} 需要 {each} 张卡（或其整数倍），而 gpu_count 为 {count}；请改用 {needed} 张卡，或缩小并行规模",
+        "gpu_count",
+    )
 
 
 ENGINES = {
@@ -66,6 +104,12 @@ TENSOR = Assumption(
     value="cards",
     why="several cards: every layer is split over them (tensor parallel)",
     why_zh="多张卡：每层切分到各卡（张量并行）",
+)
+MOVED = Assumption(
+    field="parallel.engine",
+    value="deepspeed",
+    why="offloading needs an engine that moves states: DeepSpeed's, ZeRO-2, or ZeRO-3 where parameters wait too",
+    why_zh="卸载需要搬运状态的引擎：按 DeepSpeed ZeRO-2 计算（同时卸载参数时为 ZeRO-3）",
 )
 OF_FRAMEWORK: dict[str | None, tuple[Engine, int]] = {
     "torchtitan": ("fsdp2", 3),

@@ -1,5 +1,8 @@
 """Layouts that are not estimated, or contradict themselves: one sentence each."""
 
+from math import gcd
+
+from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
 from estimator.regimes import ITEMSIZES
 from estimator.schema import Parallel, Run
@@ -45,11 +48,21 @@ def _types(run: Run, parallel: Parallel) -> None:
 
 def _groups(run: Run, parallel: Parallel) -> None:
     """What tensor and context parallel are not described with."""
-    if parallel.tensor > 1 and (run.method != "full" or run.weight_format):
+    if parallel.tensor > 1 and run.task != "train":
         raise EstimatorError(
-            f"method {run.method} with parallel.tensor {parallel.tensor} is not estimated; train with method full, or "
-            "share the model by FSDP",
-            f"暂不支持 method {run.method} 与 parallel.tensor {parallel.tensor} 组合；请用 method full，或改用 FSDP",
+            f"tensor parallel over {parallel.tensor} cards in inference is what a serving engine does: name engine vllm, "
+            "sglang or tgi, or leave tensor out and the layers are dealt out (device_map)",
+            f"推理时 {parallel.tensor} 卡张量并行由推理引擎完成：请指定 engine 为 vllm、sglang 或 tgi，"
+            "或去掉 tensor（按层分摊，device_map）",
+            "engine",
+        )
+    if parallel.tensor > 1 and (run.method != "full" or run.weight_format):
+        what, what_zh = ("quantised weights", "量化权重") if run.weight_format else (f"method {run.method}",) * 2
+        raise EstimatorError(
+            f"tensor parallel is estimated for full fine-tuning only, not with {what}; drop parallel.tensor, and share "
+            "the model over the cards by FSDP (parallel.engine fsdp2) or ZeRO-3",
+            f"张量并行目前只支持全参数微调，不支持{what_zh}；请去掉 parallel.tensor，"
+            "改用 FSDP（parallel.engine fsdp2）或 ZeRO-3 分片",
             "parallel",
         )
     if parallel.expert > 1 and parallel.engine in ("fsdp1", "fsdp2", "deepspeed"):
@@ -70,6 +83,20 @@ def _groups(run: Run, parallel: Parallel) -> None:
         raise EstimatorError(
             "context parallel needs the flash kernel: half precision and attention sdpa or flash2",
             "上下文并行需要 flash 内核：半精度，attention 为 sdpa 或 flash2",
+            "parallel",
+        )
+
+
+def check_heads(run: Run, arch: Architecture) -> None:
+    """Raise where the tensor-parallel ranks cannot share the heads evenly."""
+    tensor = (run.parallel or Parallel()).tensor
+    least = min(one for one in (arch.heads, arch.kv_heads) if one) if arch.heads else tensor
+    if run.task == "train" and (arch.heads % tensor or least % tensor):
+        raise EstimatorError(
+            f"parallel.tensor {tensor} does not divide the model's heads ({arch.heads} of queries, {arch.kv_heads} of "
+            f"keys and values); use {gcd(arch.heads, least, tensor)}, and spread the rest over data or pipeline",
+            f"parallel.tensor {tensor} 不能整除该模型的注意力头（query {arch.heads} 个，KV {arch.kv_heads} 个）；"
+            f"请用 {gcd(arch.heads, least, tensor)}，其余的卡用于数据并行或流水线并行",
             "parallel",
         )
 

@@ -71,7 +71,7 @@ def sharded_states(arch: Architecture, parts: Inventory, regime: Regime, optimiz
 
 def _summed_embedding(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) -> int:
     """Clipping reduces the whole-sized gradient that an untied, dealt out embedding has on every rank to its piece."""
-    if arch.tied or layout.whole_ends or stored.trainable != "all":
+    if arch.tied or layout.whole_ends or stored.trainable != "all" or not parts.stem:
         return 0
     return rounded(parts.stem[0].numel * stored.itemsize)
 
@@ -149,7 +149,7 @@ def zero_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer:
     """
     partition = partition_of(parts, regime, layout.shards, layout.bucket)
     part = Trainable((partition.size,), FULL, 1, False, regime.adapter is not None)
-    memory = memory_of(optimizer, [(1, (part,))])
+    memory = _in_fp32(memory_of(optimizer, [(1, (part,))]))
     copies = (HALF + FULL) * partition.size
     if layout.zero == 3:
         group = min(partition.size, SUB_GROUP)
@@ -163,6 +163,13 @@ def zero_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer:
     step = max(copies, (FULL - HALF) * partition.size + memory.temporaries, largest)
     held = weights(arch, parts, regime)
     return Stored(held, (part,), memory._replace(temporaries=step), rounded(part.bytes))
+
+
+def _in_fp32(memory: OptimizerMemory) -> OptimizerMemory:
+    """States of fp32 copies: their type is the copies', not the weights'."""
+    return memory._replace(
+        why=memory.why.replace("the parameter's type", "fp32"), why_zh=memory.why_zh.replace("与参数同精度", "fp32")
+    )
 
 
 def _persistent(parts: Inventory, regime: Regime, layout: Layout) -> int:
@@ -179,5 +186,5 @@ def megatron_states(arch: Architecture, parts: Inventory, regime: Regime, optimi
     """
     partition = partition_of(parts, regime, layout.shards, 1)
     part = Trainable((partition.size,), FULL, 1, False, regime.adapter is not None)
-    memory = memory_of(optimizer, [(1, (part,))])
+    memory = _in_fp32(memory_of(optimizer, [(1, (part,))]))
     return Stored(weights(arch, parts, regime), (part,), memory, rounded(part.bytes), rounded(FULL * partition.total))

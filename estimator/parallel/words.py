@@ -6,6 +6,7 @@ from estimator.catalogue import find_gpu
 from estimator.parallel.layout import Layout
 from estimator.schema import Block, Run
 from estimator.setting import Setting
+from estimator.step.tape import FULL, HALF
 
 Note = tuple[str, object, str, str]
 """Field, value, and the sentence in both languages."""
@@ -23,10 +24,15 @@ SHARES = (
 def shared_out(block: Block, layout: Layout) -> Block:
     """The block of what one card stores, with the number of cards that share it."""
     cards = (layout.shards if layout.cut else 1) * layout.tensor
-    if cards == 1 or not block.bytes:
-        return block
-    why = f"{block.why}: this card's share of {cards}"
-    return block.model_copy(update={"why": why, "why_zh": f"{block.why_zh}（{cards} 卡分片后本卡的一份）"})
+    if not block.bytes or layout.weights_on != "none":
+        return block  # offloaded: only buffers are left, which every card holds whole
+    full = layout.stored == FULL and layout.gather == HALF and block.item == "weights"
+    type_, type_zh = (", stored in fp32 and gathered in 16 bit", "，以 fp32 保存、以 16 位聚合") if full else ("", "")
+    share, share_zh = (f": this card's share of {cards}", f"{cards} 卡分片后本卡的一份") if cards > 1 else ("", "")
+    told_zh = f"{share_zh}{type_zh}".removeprefix("，")
+    return block.model_copy(
+        update={"why": f"{block.why}{share}{type_}", "why_zh": block.why_zh + (f"（{told_zh}）" if told_zh else "")}
+    )
 
 
 def layout_notes(run: Run, setting: Setting) -> Iterator[Note]:
@@ -58,6 +64,12 @@ def layout_notes(run: Run, setting: Setting) -> Iterator[Note]:
 def _sharded(layout: Layout) -> tuple[str, str]:
     """Rank 0 is the fullest: its pieces are rounded up."""
     name = {"fsdp1": "FSDP", "fsdp2": "FSDP2", "deepspeed": "ZeRO-3"}[layout.engine]
+    if layout.shards == 1:
+        return (
+            f"{name} on one card: nothing is shared out; a unit is gathered beside its stored piece, and buffers are "
+            "the same as on many cards",
+            f"{name} 仅用一张卡：不做分片；使用中的单元与其保存的分片并存，缓冲区与多卡时相同",
+        )
     copies = f", {layout.replicas} such groups" if layout.replicas > 1 else ""
     copies_zh = f"，共 {layout.replicas} 组" if layout.replicas > 1 else ""
     return (
@@ -100,7 +112,8 @@ def _tensor(layout: Layout) -> tuple[str, str]:
 def queued(layout: Layout) -> tuple[str, str]:
     """Why a pipeline's stage keeps more than one micro-batch."""
     count = layout.in_flight - 1
-    return f"of {count} further micro-batches in flight", f"另外 {count} 个在途微批的激活"
+    batches = "micro-batch" if count == 1 else "micro-batches"
+    return f"of {count} further {batches} in flight", f"另外 {count} 个在途微批的激活"
 
 
 def _stages(run: Run, layout: Layout) -> Iterator[Note]:
@@ -110,7 +123,8 @@ def _stages(run: Run, layout: Layout) -> Iterator[Note]:
         yield (
             "parallel.pipeline",
             layout.pipeline,
-            f"{layout.pipeline} stages; the {name} needs most, with {layout.in_flight} micro-batches in flight: the "
+            f"{layout.pipeline} stages; the {name} needs most, with {layout.in_flight} "
+            f"{'micro-batch' if layout.in_flight == 1 else 'micro-batches'} in flight: the "
             "figures are its own; read in the schedules' definition and not traced",
             f"{layout.pipeline} 个流水线阶段；{name_zh}阶段需求最大（{layout.in_flight} 个在途微批），数字为该阶段；"
             "依据调度定义，未经跟踪验证",
