@@ -30,6 +30,7 @@ WEIGHTY = (
     "context_len",
     "framework",
     "engine",
+    "parallel.engine",
     "precision",
     "loss",
     "gradient_checkpointing",

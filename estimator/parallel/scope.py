@@ -50,8 +50,8 @@ def _groups(run: Run, parallel: Parallel) -> None:
     """What tensor and context parallel are not described with."""
     if parallel.tensor > 1 and run.task != "train":
         raise EstimatorError(
-            f"tensor parallel over {parallel.tensor} cards in inference is what a serving engine does: name engine vllm, "
-            "sglang or tgi, or leave tensor out and the layers are dealt out (device_map)",
+            f"tensor parallel over {parallel.tensor} cards in inference is what a serving engine does: name engine "
+            "vllm, sglang or tgi, or leave tensor out and the layers are dealt out (device_map)",
             f"推理时 {parallel.tensor} 卡张量并行由推理引擎完成：请指定 engine 为 vllm、sglang 或 tgi，"
             "或去掉 tensor（按层分摊，device_map）",
             "engine",
