@@ -1,5 +1,6 @@
 """Pieces to facts: each piece by the table of its tool, what no table knows is kept by name."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from bot.reading.scalars import is_open, switch
 from bot.reading.scripts import script_tool, scripted
 from bot.reading.tables import Tool, tool
 
+SECRET = re.compile(r"token|secret|passw|api_?key|credential", re.IGNORECASE)
 MOST_UNKNOWN = 100
 LONGEST_NAME = 100
 
@@ -59,7 +61,8 @@ def _repeated(result: Assembled, piece: Piece) -> None:
         before = seen.setdefault(entry.key, entry)
         plain = not isinstance(entry.value, (dict, list)) and entry.key not in REPEATABLE and "[" not in entry.key
         if before is not entry and before.value != entry.value and plain:
-            result.repeated.append((entry.name, str(before.value)[:40], str(entry.value)[:40]))
+            told = ("…", "…") if SECRET.search(entry.key) else (str(before.value)[:40], str(entry.value)[:40])
+            result.repeated.append((entry.name, *told))
         seen[entry.key] = entry
 
 
@@ -72,13 +75,14 @@ def _unseen(pieces: list[Piece], result: Assembled) -> str:
     if any(piece.form in ("yaml", "toml", "json") for piece in pieces):
         return ""
     for piece in pieces:
-        named = [*piece.words, *(str(one.value) for one in piece.entries if one.key in LAUNCHERS_OWN)]
+        named = [*piece.words, *(str(one.value) for one in piece.entries if one.key in NAMING)]
         found = next((word for word in named if word.endswith(CONFIG_ENDINGS)), "")
         if found and piece.form == "command":
             return found[:LONGEST_NAME]
     return ""
 
 
+NAMING = ("config", "yaml", "config_file", "$CONFIG_FILE")
 CONFIG_ENDINGS = (".yaml", ".yml", ".toml", ".json")
 
 

@@ -163,11 +163,11 @@ def _read(words: Words, piece: Piece) -> None:
         piece.program, piece.line = words[0]
         words = words[1:]
     head, tail = _split(words)
-    free, entries = flags_of(head)
+    free, entries = flags_of(head, _takes_overrides(piece.program, head))
     piece.words += free
     piece.entries += entries
     if tail:
-        free, entries = flags_of(tail)
+        free, entries = flags_of(tail, False)
         piece.launchers.append(Piece("command", entries, piece.line, "torchrun"))
 
 
@@ -177,7 +177,13 @@ def _split(words: Words) -> tuple[Words, Words]:
     return words[:place], words[place + 1 :]
 
 
-def flags_of(words: Words) -> tuple[list[str], list[Entry]]:
+def _takes_overrides(program: str, words: Words) -> bool:
+    """Whether ``key=value`` words are overrides of a config here: hydra's and torchtune's way, and LLaMA-Factory's."""
+    known = program in ("tune", "llamafactory-cli", "lmf") or "verl" in program
+    return known or not any(_is_flag(word) for word, _ in words)
+
+
+def flags_of(words: Words, overrides: bool) -> tuple[list[str], list[Entry]]:
     """Free words and entries; a flag takes the values up to the next flag, several of them as a list."""
     free: list[str] = []
     entries: list[Entry] = []
@@ -194,7 +200,7 @@ def flags_of(words: Words) -> tuple[list[str], list[Entry]]:
                 values.append(words[index][0])
                 index += 1
             entries += _entry(key, word.partition("=")[0], values, line)
-        elif (override := _OVERRIDE.fullmatch(word)) and not override[1].isupper():
+        elif overrides and (override := _OVERRIDE.fullmatch(word)) and not override[1].isupper():
             entries += _entry(override[1], override[1], [override[2]], line)
         else:
             free.append(word)

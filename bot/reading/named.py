@@ -30,7 +30,7 @@ def _deepspeed(facts: Facts, found: Fact, running: Tool | None) -> None:
         _put(facts, "zero", int(stage[1]), found)
     own = running is not None and running.framework == "axolotl" and name in words("zero")["axolotl_cpu_optimizer"]
     parameters = "cpuoffload_params" in name or "cpuoffload_all" in name
-    if "offload" in name or own:
+    if ("offload" in name and not re.search(r"no[_-]?offload", name)) or own:
         both = parameters or (stage is not None and stage[1] == "3")
         _put(facts, "offload_optimizer", "cpu", found) if "cpuoffload_params" not in name else None
         if both:
@@ -43,7 +43,7 @@ def _accelerate(facts: Facts, found: Fact) -> None:
     if stage := _STAGE.search(name):
         _put(facts, "zero", int(stage[1]), found)
         _put(facts, "distributed_type", "DEEPSPEED", found)
-        if "offload" in name:
+        if "offload" in name and not re.search(r"no[_-]?offload", name):
             _put(facts, "offload_optimizer", "cpu", found)
     elif "fsdp" in name:
         _put(facts, "distributed_type", "FSDP", found)

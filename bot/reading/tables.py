@@ -86,8 +86,8 @@ def _defaults(raw: dict[str, Any]) -> dict[str, dict[str, Any]]:
             value if isinstance(value, dict) else {name: value}
         )
     dropped = raw.get("no_defaults", [])
-    merged = {name: {**inherited.get(name, {}), **own.get(name, {})} for name in {*inherited, *own}}
-    return {name: {key: one for key, one in facts.items() if key not in dropped} for name, facts in merged.items()}
+    kept = {name: {key: one for key, one in facts.items() if key not in dropped} for name, facts in inherited.items()}
+    return {name: {**kept.get(name, {}), **own.get(name, {})} for name in {*kept, *own}}
 
 
 @cache

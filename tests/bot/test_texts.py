@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.intake.keyed import LIMITS
 from bot.texts import name_of, say, texts
 
 
@@ -38,3 +39,8 @@ def test_say_fills_values_in() -> None:
 
 def test_a_value_without_a_name_keeps_its_own() -> None:
     assert name_of("zh", "method", "something-new") == "something-new"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_every_impossible_number_has_its_sentence(lang: str) -> None:
+    assert set(LIMITS) <= set(texts(lang)["invalid"])

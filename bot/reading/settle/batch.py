@@ -22,7 +22,7 @@ def settle_batch(draft: Draft) -> None:
 
 
 def _counts_completions(draft: Draft) -> bool:
-    return draft.tool.completions or draft.tool.framework in ("trl", "unsloth")
+    return draft.tool.completions or draft.tool.framework in ("trl", "unsloth", "axolotl")
 
 
 def _prompts(draft: Draft, micro: Fact) -> None:

@@ -138,7 +138,7 @@ def _generations(draft: Draft) -> None:
     batch, each = draft.facts.stated("batch"), draft.facts.stated("generations")
     if draft.run.get("stage") != "grpo" or not batch or not each or draft.tool.framework == "verl":
         return
-    counts = draft.tool.completions or draft.tool.framework in ("trl", "unsloth")
+    counts = draft.tool.completions or draft.tool.framework in ("trl", "unsloth", "axolotl")
     ranks = draft.run.get("gpu_count") or 1
     total = batch.value * ranks * (draft.run.get("grad_accum") or 1)
     if counts and total % each.value:

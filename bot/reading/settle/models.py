@@ -74,8 +74,18 @@ def _titan(draft: Draft) -> None:
         and (not size or size.lower() in folder.lower())
     ):
         draft.put("model", folder, assets, flavor)
+    elif by_name := _titan_file(draft.facts.stated("titan_config")):
+        draft.put("model", by_name, f"{draft.facts.stated('titan_config').origin}, read by its name")  # type: ignore[union-attr]
     elif family and flavor and str(family.value) in TITAN and re.match(r"\d", size):
         draft.put("model", TITAN[str(family.value)].format(size), family, flavor)
+
+
+def _titan_file(found: Fact | None) -> str | None:
+    """The model in the name of a config such as ``llama3_8b.toml``; debug configs have none."""
+    match = (
+        re.search(r"(llama3|llama4|qwen3|deepseek_v3|gpt_oss)_(\d+b)\b", str(found.value).lower()) if found else None
+    )
+    return TITAN[match[1]].format(match[2].upper()) if match else None
 
 
 def _by_shape(draft: Draft) -> None:

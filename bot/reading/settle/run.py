@@ -102,10 +102,11 @@ def _conditions(draft: Draft) -> None:
 
 def _staged(draft: Draft) -> None:
     stage = draft.run.get("stage")
+    if draft.facts.stated("rloo") and not draft.facts.stated("generations"):
+        draft.facts.put("generations", Fact(2, "num_generations of RLOO", 0, DEFAULT, draft.tool.name))
+        draft.conditions.add("grpo")
     if stage in STAGES_WITH_PAIRS:
         draft.has(str(stage))
-    if draft.facts.stated("rloo"):
-        draft.facts.lay_under("generations", 2, draft.tool)
 
 
 def _stored(draft: Draft) -> None:

@@ -37,6 +37,8 @@ def _engine(draft: Draft) -> None:
     engine = {"huggingface": "hf", "transformers": "hf", "pt": "hf"}.get(name, name)
     if engine:
         draft.put("engine", engine, stated or draft.identified)
+    elif draft.tool.framework == "litgpt":
+        draft.put("engine", "litgpt", draft.identified)
     if engine == "vllm" and draft.tool.framework:
         draft.has("vllm")
 
@@ -47,7 +49,10 @@ def _weights(draft: Draft) -> None:
     name = words("dtype").get(str(kind.value).lower()) if kind else None
     if kind and name in ("bf16", "fp16", "fp32"):
         draft.put("precision", name, kind)
-    stated, upload = draft.facts.stated("quantization"), draft.facts.stated("upload_format")
+    whole = draft.facts.stated("precision_name")
+    if whole and (named := words("precision").get(str(whole.value).lower())) in ("bf16", "fp16", "fp32"):
+        draft.put("precision", named, whole)
+    stated, upload = draft.facts.stated("quantization", "quantize"), draft.facts.stated("upload_format")
     word = str(stated.value).lower() if stated else ""
     form = words("weight_format").get(word)
     if word == "bitsandbytes" and draft.tool.engine in BNB:

@@ -224,12 +224,16 @@ def _fsdp_sharding(draft: Draft) -> None:
     draft.put("parallel.zero", stage, origin or draft.default("full shard"))
     if reshard and switch(reshard.value) is not None:
         draft.put("parallel.reshard_after_forward", switch(reshard.value), reshard)
-    if word in HYBRID and draft.facts.get("nodes"):
+    if word in HYBRID and (draft.facts.get("nodes") or 1) > 1 and "parallel.replicate" not in draft.run:
         draft.put("parallel.replicate", draft.facts.get("nodes"), origin)
 
 
 def _data(draft: Draft) -> None:
     count = draft.run.get("gpu_count")
+    ranks = draft.facts.stated("procs_per_node")
+    if ranks and draft.tool.framework == "ms-swift" and count and ranks.value < count and not draft.facts.get("nodes"):
+        draft.put("parallel.data", ranks.value, ranks)  # each rank spreads its model over several cards
+        return
     if not count or draft.run.get("parallel.engine") == "device_map":
         return
     spread = prod(draft.run.get(f"parallel.{axis}", 1) for axis in ("tensor", "pipeline", "context", "replicate"))
