@@ -221,6 +221,8 @@ def regime_name(setting: Setting) -> str:
     if not regime.training:
         return "inference"
     kind = "quantised" if regime.quantised else "adapter" if regime.adapter else "full"
+    if setting.layout.engine == "fsdp1" and setting.layout.shards > 1:
+        return f"{kind}-fsdp1"
     return kind if regime.checkpointing == "none" else f"{kind}-checkpointed"
 
 

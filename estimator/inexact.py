@@ -31,7 +31,7 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
             "and usually keep less",
             "按未使用 torch.compile 估算：编译后的图会融合并重算部分逐元素操作，通常占用更少",
         )
-    if "lora" in (run.fused_kernels or ()):
+    if "lora" in (run.fused_kernels or ()) and run.framework != "trl":  # IBM's for trl: 80 published peaks agree
         yield Inexact(
             "fused_kernels",
             "lora",

@@ -1,0 +1,73 @@
+"""What older packages and frameworks do otherwise, one habit at a time."""
+
+from typing import Any
+
+import pytest
+
+from estimator.estimate import estimate
+from estimator.schema import Run
+
+RUN: dict[str, Any] = {
+    "model": "mistralai/Mistral-7B-v0.1", "task": "train", "method": "lora", "precision": "bf16", "framework": "trl",
+    "autocast": True, "micro_batch": 2, "seq_len": 1024, "gradient_checkpointing": "none", "attention": "flash2",
+    "adapter": {"rank": 8, "targets": "attention", "dropout": 0.0},
+}  # fmt: skip
+TOKENS, LAYERS, HIDDEN = 2048, 32, 4096
+
+
+def peak(**changes: Any) -> int:
+    found = estimate(Run.model_validate(RUN | changes)).per_gpu
+    assert found is not None
+    return found.allocated_peak
+
+
+def test_flash_attention_repeated_keys_and_values_before_4_48() -> None:
+    more = peak(stack={"transformers": "4.45.2"}) - peak(stack={"transformers": "4.48.1"})
+    assert more / (TOKENS * LAYERS * 3 * 2 * HIDDEN / 2) == pytest.approx(1, rel=0.05)
+
+
+def test_llama_repeated_nothing() -> None:
+    old, new = (peak(model="meta-llama/Meta-Llama-3-8B", stack={"transformers": v}) for v in ("4.46.0", "4.48.1"))
+    assert old == new
+
+
+def test_a_named_framework_brings_its_dropout() -> None:
+    adapter = {"rank": 8, "targets": "attention"}
+    run = RUN | {"adapter": adapter}
+    assert estimate(Run.model_validate(run)).per_gpu != estimate(Run.model_validate(RUN)).per_gpu
+    unnamed = Run.model_validate({key: value for key, value in run.items() if key != "framework"})
+    dropouts = [one.value for one in estimate(unnamed).assumptions if one.field == "adapter.dropout"]
+    assert dropouts == [0.0]
+
+
+def test_auto_gptq_makes_one_cast_and_drops_it() -> None:
+    gptq = {"method": "qlora", "weight_format": "gptq-4bit-g128"}
+    old, new = (peak(**gptq, stack={"transformers": v}) for v in ("4.48.1", "5.24.0"))
+    assert new - old > 6_900_000_000 * 2 * 0.9
+
+
+def test_trl_turned_embeddings_back_after_k_bit_preparation() -> None:
+    nf4 = {"method": "qlora", "weight_format": "nf4-dq", "kbit_prepare": True}
+    old, new = (peak(**nf4, stack={"transformers": "4.48.1", "trl": v}) for v in ("0.13.0", "1.16.0"))
+    assert new - old >= 262_144_000 * 2
+
+
+def test_older_bitsandbytes_kept_its_inputs() -> None:
+    nf4 = {"method": "qlora", "weight_format": "nf4-dq"}
+    old, new = (peak(**nf4, stack={"bitsandbytes": v}) for v in ("0.42.0", "0.45.0"))
+    assert old > new
+
+
+def test_litgpt_runs_code_of_its_own() -> None:
+    assert peak(framework="litgpt", autocast=False) != peak(framework="transformers", autocast=False)
+
+
+def test_autoawq_allocates_the_whole_context() -> None:
+    run = {
+        "model": "meta-llama/Llama-2-13b-hf", "task": "infer", "engine": "autoawq", "weight_format": "awq-4bit-g128",
+        "context_len": 2048, "new_tokens": 2048,
+    }  # fmt: skip
+    found = estimate(Run.model_validate(run)).per_gpu
+    assert found is not None
+    cache = next(block.bytes for block in found.at_peak if block.item == "kv_cache")
+    assert cache == 4096 * 40 * 2 * 5120 * 2
