@@ -19,6 +19,7 @@ COMMANDS = {
     "read": "bot.cli.read",
     "cost": "bot.cli.cost",
     "trace": "bot.cli.trace",
+    "digest": "bot.cli.digest",
     "discord": "bot.cli.discord",
     "mcp": "bot.cli.mcp",
 }

@@ -13,13 +13,16 @@ import discord
 
 from bot import service
 from bot.answer import Answer
+from bot.digest.ledger import Ledger
 from bot.discord import suggest
 from bot.discord.acknowledge import send_privately
 from bot.discord.attachments import Files, read
 from bot.discord.buttons import CardButton
 from bot.discord.commands import COMMANDS, HELP
 from bot.discord.costs import COSTS
+from bot.discord.daily import Daily
 from bot.discord.desk import Busy, Desk
+from bot.discord.digest import Digest
 from bot.discord.errors import tell
 from bot.discord.pace import Pace
 from bot.discord.places import asker_of_message, sender_for
@@ -54,6 +57,7 @@ class VramBot(discord.AutoShardedClient):
         guild_ready_timeout: float = 2.0,
         shard_count: int | None = None,
         helper: "Helper | None" = None,
+        daily: bool = True,
     ) -> None:
         super().__init__(
             intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True),
@@ -66,6 +70,8 @@ class VramBot(discord.AutoShardedClient):
             shard_count=shard_count,
         )
         self.desk = Desk(settings)
+        self.daily = Daily(self, settings)
+        self._with_daily = daily
         self.pace = Pace()
         self.helper = helper
         self.tree = Tree(self)
@@ -80,12 +86,20 @@ class VramBot(discord.AutoShardedClient):
         await self.tree.set_translator(Words())
         for command in (*COMMANDS, *COSTS):
             self.tree.add_command(command)
+        self.tree.add_command(Digest())
         self.add_dynamic_items(CardButton)
         await self.tree.sync_if_changed()
+        await self.daily.open()
+        if self._with_daily:
+            self.daily.start()
 
     async def on_ready(self) -> None:
         """Only a line in the log."""
         log.info("connected as %s, %d servers", self.user, len(self.guilds))
+
+    async def on_guild_remove(self, guild: discord.Guild) -> None:
+        """Forget a server that the bot has left."""
+        await self.daily.stored(Ledger.drop_guild, guild.id)
 
     async def on_message(self, message: discord.Message) -> None:
         """Answer what is said to the bot: in a direct message, with a mention, or as a reply to it."""
@@ -192,6 +206,7 @@ class VramBot(discord.AutoShardedClient):
 
     async def close(self) -> None:
         """Leave Discord and close the store."""
+        await self.daily.close()
         await super().close()
         await self.desk.close()
 

@@ -11,10 +11,12 @@ from discord.app_commands import Choice, Range
 
 from bot import service
 from bot.answer import Answer
+from bot.digest.ledger import Ledger
 from bot.discord import suggest
 from bot.discord.acknowledge import acknowledged, send_privately
 from bot.discord.attachments import Files, read
 from bot.discord.places import asker_of
+from bot.discord.prices import price
 from bot.discord.replies import reply, tell_unread
 from bot.discord.translate import language_of_locale, text
 from bot.intake.lexicon import lexicon
@@ -127,6 +129,7 @@ async def forget(interaction: "Asked") -> None:
         if not await acknowledged(interaction, private=True):
             return
         count = await interaction.client.desk.stored(Store.forget, interaction.user.id)
+        count += await interaction.client.daily.stored(Ledger.forget, interaction.user.id)
         await send_privately(interaction, say(lang, "discord.forgotten", count=count))
 
 
@@ -150,4 +153,4 @@ def _why(words: str, files: Files, lang: str) -> Answer:
     return service.why("\n".join([words, *files.texts]), lang)
 
 
-COMMANDS: list[app_commands.Command[Any, ..., Any] | app_commands.ContextMenu] = [vram, help_, forget, why]
+COMMANDS: list[app_commands.Command[Any, ..., Any] | app_commands.ContextMenu] = [vram, price, help_, forget, why]

@@ -122,6 +122,7 @@ class Wanted:
     spot: bool | None = None
     currency: str = "USD"
     among: frozenset[str] = frozenset(CLASSES)
+    most: int = MOST_CARDS
 
 
 def gpus_meant(text: str, offers: Sequence[Offer]) -> tuple[str, ...]:
@@ -155,8 +156,8 @@ def prices(
     """The answer. ``lows``: for each card the lowest prices by class and day. Raises UnknownCurrency."""
     rates = rates or bundled_rates()
     rate = rates.rate(wanted.currency)
-    shown = wanted.gpus[:MOST_CARDS] if wanted.gpus else WATCH_LIST
-    teller = _Teller(rate, now)
+    shown = wanted.gpus[: wanted.most] if wanted.gpus else WATCH_LIST
+    teller = Teller(rate, now)
     chosen = {gpu: [one for one in offers if one.gpu == gpu and _is_wanted(one, wanted)] for gpu in shown}
     found = [teller.card(gpu, chosen[gpu], own, (lows or {}).get(gpu, {})) for gpu in shown]
     return PriceAnswer(
@@ -164,7 +165,7 @@ def prices(
         cards=[card for card in found if card.ranges or card.purchases],
         offers=[teller.offer(one) for gpu in shown for one in chosen[gpu] if one.quality != "quarantined"],
         region=wanted.region, spot=wanted.spot, not_priced=[card.gpu for card in found if not card.ranges],
-        more_cards=max(0, len(wanted.gpus) - MOST_CARDS),
+        more_cards=max(0, len(wanted.gpus) - wanted.most),
     )  # fmt: skip
 
 
@@ -173,13 +174,14 @@ def _is_wanted(offer: Offer, wanted: Wanted) -> bool:
     return kind and offer.provider_class in wanted.among and in_region(offer, wanted.region)
 
 
-class _Teller:
+class Teller:
     """Puts offers into the currency of the answer."""
 
     def __init__(self, rate: float, now: datetime) -> None:
         self._rate, self._now = rate, now
 
     def offer(self, one: Offer) -> Priced:
+        """An offer as it is told."""
         price = one.usd_per_gpu_hour * self._rate
         return Priced(
             gpu=one.gpu, provider=one.provider, provider_class=one.provider_class, spot=one.spot, price=price,
@@ -190,6 +192,7 @@ class _Teller:
         )  # fmt: skip
 
     def range(self, one: Range) -> PriceRange:
+        """A range as it is told."""
         return PriceRange(
             provider_class=one.provider_class, spot=one.spot, low=self.offer(one.low), high=self.offer(one.high),
             median=None if one.median_usd is None else one.median_usd * self._rate, n_offers=one.n_offers,
@@ -198,6 +201,7 @@ class _Teller:
         )  # fmt: skip
 
     def card(self, gpu: str, offers: list[Offer], own: tuple[Purchase, ...], lows: Lows) -> CardPrices:
+        """All of a card."""
         on_demand = [one for one in offers if not one.spot]
         ranking, spot = ranked(on_demand, self._now), ranked([one for one in offers if one.spot], self._now)
         lowest = ranking.offers[0].usd_per_gpu_hour if ranking.offers else float("inf")

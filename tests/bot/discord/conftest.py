@@ -28,7 +28,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def made_bot(folder: Path) -> VramBot:
     """A client with its store in a folder; what was kept there before is still there."""
-    return VramBot(Settings(vram_bot_data=folder, vram_bot_drawers=0), guild_ready_timeout=0, shard_count=1)
+    return VramBot(
+        Settings(vram_bot_data=folder, vram_bot_drawers=0, vram_bot_price_sources="none"),
+        guild_ready_timeout=0,
+        shard_count=1,
+        daily=False,
+    )
 
 
 @pytest.fixture

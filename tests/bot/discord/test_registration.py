@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs
 
+import discord
 import pytest
 from simcord.env import Env
 
@@ -50,12 +51,21 @@ def test_all_can_be_used_in_servers_and_in_direct_messages(registered: list[dict
         "vram",
         "cost",
         "compare",
+        "price",
+        "digest",
         "help",
         "forget",
         "Why did this fail?",
     }
     for command in registered:
-        assert command["integration_types"] == [0, 1] and command["contexts"] == [0, 1, 2]
+        if command["name"] != "digest":
+            assert command["integration_types"] == [0, 1] and command["contexts"] == [0, 1, 2]
+
+
+def test_the_digest_is_for_servers_and_who_manages_them(registered: list[dict[str, object]]) -> None:
+    digest = next(one for one in registered if one["name"] == "digest")
+    assert digest["contexts"] == [0]
+    assert digest["default_member_permissions"] == str(discord.Permissions(manage_guild=True).value)
 
 
 async def test_the_same_commands_are_not_registered_again(lab: SimpleNamespace, tmp_path: Path) -> None:

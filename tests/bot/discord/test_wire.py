@@ -92,7 +92,8 @@ def made_scene(standin: Standin, folder: Path) -> Scene:
     wei, ann = world.user("wei", locale="zh-CN"), world.user("ann")
     for user in (wei, ann):
         world.join(guild, user)
-    environment = {**standin.environ(), "DISCORD_TOKEN": world.token, "VRAM_BOT_DATA": str(folder)}
+    environment = {**standin.environ(), "DISCORD_TOKEN": world.token, "VRAM_BOT_DATA": str(folder),
+                   "VRAM_BOT_PRICE_SOURCES": "none"}  # fmt: skip
     return Scene(
         standin=standin, world=world, channel=channel, before=len(standin.calls), environment=environment,
         wei=standin.actor(wei, channel), ann=standin.actor(ann, channel),
@@ -226,7 +227,7 @@ async def test_buttons_and_conversations_outlive_the_process(scene: Scene) -> No
         await scene.standin.until(lambda: len(scene.sent("/callback$")) > known, PATIENCE)
         process.send_signal(signal.SIGTERM)
         assert "Llama" in (await asked).text, "a question under way is answered before it stops"
-    assert scene.standin.command_writes[""] == 6, "each command was registered once"
+    assert scene.standin.command_writes[""] == 8, "each command was registered once"
     assert len(scene.standin.sent("PUT", "/commands$")) == 1
 
 

@@ -1,0 +1,1 @@
+"""The daily price digest: who gets it when, what it says, and that each gets it once."""

@@ -1,0 +1,116 @@
+"""The digest's commands and posts, against a simulated Discord."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import discord
+import pytest
+
+from bot.digest.ledger import Ledger
+from bot.digest.subscription import Alert, Subscription
+from bot.discord.daily import alert_text
+from bot.discord.pace import Pace
+from tests.bot.discord.messages import text
+from tests.bot.prices.made import made
+
+
+@pytest.fixture
+def boss(lab: SimpleNamespace) -> Any:
+    """A member who may manage the server."""
+    role = lab.guild.create_role("boss", permissions=discord.Permissions(manage_guild=True))
+    return lab.guild.add_member(lab.env.create_user("boss"), roles=[role])
+
+
+def digests(lab: SimpleNamespace) -> list[str]:
+    return [text(one) for one in lab.channel.history() if "GPU prices" in text(one)]
+
+
+async def test_price_is_answered_with_classes_days_and_a_picture(lab: SimpleNamespace) -> None:
+    done = await lab.ann.slash(lab.channel, "price", gpu="H100")
+    shown = text(done.response)
+    assert "big clouds" in shown and "2026-" in shown and "no date" in shown
+    assert done.response.attachments[0].filename == "prices.png"
+    assert "big clouds" in (done.response.attachments[0].description or "")
+
+
+async def test_an_unknown_card_is_told_privately(lab: SimpleNamespace) -> None:
+    done = await lab.ann.slash(lab.channel, "price", gpu="nosuch card")
+    assert "no GPU is known" in "".join(map(text, [done.response, *done.followups]))
+
+
+async def test_setting_it_up_needs_manage_server_whatever_discord_lets_through(lab: SimpleNamespace) -> None:
+    command = next(one for one in await lab.env.bot.tree.fetch_commands() if one.name == "digest")
+    assert command.default_member_permissions == discord.Permissions(manage_guild=True)
+    lab.guild.set_command_permissions(command, {lab.ann: True})
+    done = await lab.ann.slash(lab.channel, "digest on", time="9:00")
+    assert "Manage Server" in text(done.response) and done.ephemeral
+    assert await lab.env.bot.daily.stored(Ledger.enabled) == []
+
+
+async def test_on_preview_now_and_off(lab: SimpleNamespace, boss: Any) -> None:
+    bot = lab.env.bot
+    done = await boss.slash(
+        lab.channel, "digest on", time="9:30", zone="Asia/Shanghai", gpus="4090, H100", runs="qlora 8b at 4k",
+        alerts="H100 < 2, 4090 < 1.5 CNY", currency="USD",
+    )  # fmt: skip
+    assert done.ephemeral
+    assert "09:30 (Asia/Shanghai)" in text(done.response) and "< $2.00" in text(done.response)
+    wanted = await bot.daily.stored(Ledger.wanted, lab.channel.id)
+    assert wanted is not None and wanted.gpus[0] == "RTX 4090" and len(wanted.alerts) == 4
+    shown = await boss.slash(lab.channel, "digest preview")
+    assert shown.ephemeral and "qlora 8b at 4k" in text(shown.response)
+    assert digests(lab) == []
+    assert "Posted" in text((await boss.slash(lab.channel, "digest now")).response)
+    assert "once a day" in text((await boss.slash(lab.channel, "digest now")).response)
+    assert len(digests(lab)) == 1
+    assert "is off" in text((await boss.slash(lab.channel, "digest off")).response)
+    assert await bot.daily.stored(Ledger.enabled) == []
+
+
+BAD = {
+    "time": ("25:00", "no time of day"), "zone": ("Mars/Base", "no time zone"), "alerts": ("cheap", "no threshold"),
+    "gpus": ("nosuch", "no GPU is known"), "runs": ("hello", "names no model"), "classes": ("x", "unknown class"),
+}  # fmt: skip
+
+
+async def test_bad_values_get_one_sentence_and_change_nothing(lab: SimpleNamespace, boss: Any) -> None:
+    await boss.slash(lab.channel, "digest on", time="9:00")
+    before = await lab.env.bot.daily.stored(Ledger.wanted, lab.channel.id)
+    for name, (value, said) in BAD.items():
+        lab.env.bot.pace = Pace()
+        done = await boss.slash(lab.channel, "digest on", **{name: value})
+        assert said in text(done.response)
+        assert await lab.env.bot.daily.stored(Ledger.wanted, lab.channel.id) == before
+
+
+async def test_what_is_due_is_posted_once_with_a_picture(lab: SimpleNamespace) -> None:
+    daily = lab.env.bot.daily
+    at = (datetime.now(UTC) - timedelta(minutes=5)).strftime("%H:%M")
+    wanted = Subscription(channel=lab.channel.id, guild=lab.guild.id, by=lab.ann.id, at=at, zone="UTC", lang="en",
+                          currency="USD", since=0.0)  # fmt: skip
+    await daily.stored(Ledger.keep, wanted)
+    first, second = await daily.poster.round(), await daily.poster.round()
+    assert (first.posted, second.posted) == (1, 0)
+    assert len(digests(lab)) == 1
+    assert lab.channel.last_message.attachments[0].filename == "prices.png"
+    assert await daily.find(SimpleNamespace(subscription=wanted, day=datetime.now(UTC).date()), 0.0)
+
+
+async def test_a_deleted_channel_is_refused_and_told_in_private(lab: SimpleNamespace) -> None:
+    from bot.digest.poster import Refused
+
+    wanted = Subscription(channel=1, guild=lab.guild.id, by=lab.ann.id, at="09:00", zone="UTC", lang="en",
+                          currency="USD", since=0.0)  # fmt: skip
+    daily = lab.env.bot.daily
+    content = await daily.content(wanted, datetime.now(UTC).date())
+    with pytest.raises(Refused):
+        await daily.send(SimpleNamespace(subscription=wanted, day=datetime.now(UTC).date()), content, "n1")
+    await daily.switched_off(wanted, Refused(404, "404 10003"))
+
+
+def test_an_alert_has_price_provider_day_and_threshold() -> None:
+    wanted = Subscription(1, 1, 1, "09:00", "UTC", "zh", "CNY", 0.0)
+    assert alert_text(wanted, Alert("RTX 4090", 0.45), made(0.4)) == (
+        "**RTX 4090** 降到每卡每小时 ¥2.66（acme，2026-11-30），低于 ¥2.99。"
+    )
