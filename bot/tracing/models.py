@@ -128,7 +128,8 @@ def _with_adapters(plan: Plan, model: Any, device: str) -> Any:
 def _targets(plan: Plan, model: Any) -> list[str]:
     if not isinstance(plan.targets, str):
         return list(plan.targets)
-    names = list(_linears(model))
+    fused = model.config.model_type in FUSED_OUT
+    names = [name for name in _linears(model) if not (fused and name.endswith("out_proj"))]
     if plan.targets == "qv":
         return [name for name in names if _last(name) in QV]
     if plan.targets == "attention":
@@ -144,8 +145,7 @@ def _linears(model: Any) -> Iterator[str]:
     head = model.get_output_embeddings()
     for name, module in model.named_modules():
         linear = isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
-        refused = model.config.model_type in FUSED_OUT and name.endswith("out_proj")
-        if linear and module is not head and not refused:
+        if linear and module is not head:
             yield name
 
 
