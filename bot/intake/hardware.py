@@ -14,28 +14,9 @@ from bot.intake.sheet import Sheet
 
 LONGEST_NAME = 7
 FILLERS = frozenset(
-    {
-        "(",
-        ")",
-        ",",
-        "的",
-        "-",
-        "mig",
-        "gpu",
-        "gpus",
-        "card",
-        "cards",
-        "卡",
-        "张",
-        "块",
-        "显卡",
-        "nvidia",
-        "x",
-        "*",
-        "×",
-        "of",
-    }
-)
+    {"(", ")", ",", "的", "-", "mig", "gpu", "gpus", "card", "cards", "卡", "张", "块", "显卡", "nvidia", "x", "*", "×",
+    "of", "with", "having"}
+)  # fmt: skip
 VARIANTS = frozenset({"ti", "tis", "super", "d", "dv", "s", "m", "g", "gb", "x", "laptop", "mobile"})
 ONES = frozenset({"a", "an", "one", "single", "my"})
 COUNT_WORDS = frozenset({"张", "块", "卡", "片", "gpus", "gpu", "cards", "card"})
@@ -45,7 +26,13 @@ UNIFIED_SIZES = frozenset({8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512
 """Gigabytes that Apple machines are sold with."""
 ALSO = frozenset({"or", "/", "或", "是", "and", "和"})
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
-NODE_WORDS = frozenset({"nodes", "node", "机", "节", "台"})
+TOTALS = frozenset({"total", "combined", "altogether", "总", "共", "合"})
+"""Words behind a memory that is of all the cards."""
+OF_KNOWN = frozenset({"them", "those", "these"})
+MOST_PLAIN = 64
+"""A plain number up to this before a card whose name is a number counts it: 2 4090."""
+BEYOND_A_LENGTH = 100_000
+"""A plain number from this before a card is no length of a text."""
 
 
 @dataclass(slots=True)
@@ -58,6 +45,7 @@ class Hardware:
     nodes: int | None = None
     memory_gb: float | None = None
     usable: bool = False
+    total: bool = False
     slice: str | None = None
 
 
@@ -79,7 +67,8 @@ class _Cluster:
                 self.position += 1
             elif not self._each():
                 break
-        return bool(self.found.gpu or self.found.memory_gb or self.found.count or self.invalid)
+        found = self.found
+        return bool(found.gpu or found.memory_gb or found.count or found.nodes or self.invalid)
 
     def _part(self) -> bool:
         return self._nodes() or self._slice() or self._count() or self._memory() or self._card()
@@ -95,10 +84,28 @@ class _Cluster:
         if (self.found.nodes or 1) > 1:
             return False
         number = quantities.small_count(self.tokens, self.position)
-        if number is None or self._text(number.end) not in NODE_WORDS:
+        word = self.sheet.phrase(number.end, "cue") if number else None
+        if number and self._counts_again(number.end):
+            self.found.nodes, self.position = int(number.value), number.end + 1
+            return True
+        if number is None or not word or word.value != "nodes":
             return False
-        self.found.nodes, self.position = int(number.value), number.end + 1 + (self._text(number.end + 1) == "点")
+        low, high = LIMITS["nodes"]
+        if low <= number.value <= high:
+            self.found.nodes = int(number.value)
+        else:
+            self.invalid.append("nodes")
+        self.position = word.end
         return True
+
+    def _counts_again(self, at: int) -> bool:
+        """Whether counted cards follow a sign of multiplication: the 2 of "2x8xH100" counts nodes."""
+        inner = (
+            quantities.small_count(self.tokens, at + 1)
+            if self._text(at) in quantities.TIMES and self._text(at + 1)
+            else None
+        )
+        return bool(inner and self._text(inner.end) in quantities.TIMES and self._is_hardware(inner.end + 1))
 
     def _count(self) -> bool:
         if self.found.count is not None:
@@ -135,9 +142,21 @@ class _Cluster:
             return number.value, number.end + 1
         if following in COUNT_WORDS or (following in ("个", "gpu") and self._text(number.end + 1) in COUNT_WORDS):
             return number.value, number.end + 1
-        if number.value <= 4096 and self._named_card(number.end):
+        if following == "of" and self._text(number.end + 1) in OF_KNOWN:
+            return number.value, number.end + 2
+        if self._counts_card(number):
             return number.value, number.end
         return None, at
+
+    def _counts_card(self, number: Quantity) -> bool:
+        """Whether a plain number counts the card right behind it; 8192 may be a length of a text."""
+        at = number.end
+        if at >= len(self.tokens) or not self._card_end(at):
+            return False
+        if number.value >= BEYOND_A_LENGTH:
+            return True
+        most = 4096 if self.tokens[at].kind == "word" else MOST_PLAIN
+        return number.value <= most and not card_named(self.sheet.words(number.end - 1, number.end))
 
     def _is_hardware(self, at: int) -> bool:
         while self._text(at) in (" ", "(", "nvidia"):
@@ -146,10 +165,6 @@ class _Cluster:
             return False
         sized = quantities.memory_gb(self.tokens, at) or quantities.mig_profile(self.tokens, at)
         return bool(sized or self._card_end(at))
-
-    def _named_card(self, at: int) -> bool:
-        """Whether a card whose name has letters begins here: a plain number before it counts it."""
-        return at < len(self.tokens) and self.tokens[at].kind == "word" and bool(self._card_end(at))
 
     def _slice(self) -> bool:
         """A MIG profile, such as 1g.10gb, of the card named before it or of one that is not named."""
@@ -171,6 +186,9 @@ class _Cluster:
             self.invalid.append("memory_gb")
         self.found.usable = self.found.usable or self._usable_before()
         self.position = quantity.end
+        behind = quantity.end + (self._text(quantity.end) == "in")
+        if self._text(behind) in TOTALS:
+            self.found.total, self.position = True, behind + 1 + (self._text(behind + 1) in ("共", "计"))
         return True
 
     def _unified_memory(self) -> Quantity | None:
@@ -205,7 +223,7 @@ class _Cluster:
         for at in range(self.position + 1, end):
             quantity = quantities.memory_gb(self.tokens, at)
             if quantity and quantity.end >= end and card_named(self.sheet.words(self.position, at)):
-                return at - (self.tokens[at - 1].text in "-("), quantity.value, quantity.end
+                return at - (self.tokens[at - 1].text in "-(,"), quantity.value, quantity.end
         return end, None, end
 
     def _card_end(self, start: int) -> int:
@@ -216,7 +234,9 @@ class _Cluster:
             if self._may_be_name(start, end) and card_named(self.sheet.words(start, end)):
                 return end
         series = self.tokens[start].text in SERIES and start + 1 < len(self.tokens)
-        return start + 2 if series and self.tokens[start + 1].kind == "number" else 0
+        if not series or self.tokens[start + 1].kind != "number":
+            return 0
+        return start + 2 + (self._text(start + 2) in ("ti", "super"))
 
     def _may_be_name(self, start: int, end: int) -> bool:
         edges = (self.tokens[start], self.tokens[end - 1])

@@ -11,8 +11,8 @@ LIMITS: dict[str, tuple[float, float]] = {
     "micro_batch": (1, 1_000_000),
     "seq_len": (1, 100_000_000),
     "grad_accum": (1, 1_000_000),
-    "gpu_count": (1, 1_000_000),
-    "nodes": (1, 1_000_000),
+    "gpu_count": (1, 200_000),
+    "nodes": (1, 100_000),
     "rank": (1, 1_000_000),
     "concurrency": (1, 1_000_000),
     "new_tokens": (0, 100_000_000),
@@ -43,6 +43,8 @@ BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_toke
 COUNTED_THINGS = frozenset({"num_generations", "images"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
 AMOUNTS = frozenset({"samples", "epochs"})
+MACHINES = frozenset({"gpu_count", "nodes"})
+"""Counted in front of their word; the number behind it is another: "2 nodes of 8 H100"."""
 LINKS = frozenset({"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "为", "是", "设", "成", "到", "约", "开"})
 TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
 
@@ -88,6 +90,8 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
         position += 1
     found = _value_at(key.value)(sheet.tokens, position) if position < len(sheet.tokens) else None
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
+        return False
+    if key.value in MACHINES and _is_counted_before(sheet, start) and sheet.tokens[key.end].text not in "=:":
         return False
     if key.value in AMOUNTS and _is_counted_before(sheet, start) and _is_named(sheet, found.end):
         return False

@@ -67,6 +67,7 @@ class KnownCard:
     memory_gb: float | None
     several_sizes: bool
     unified: bool = False
+    sizes: frozenset[int] = frozenset()
 
 
 @cache
@@ -94,7 +95,7 @@ def card_named(text: str) -> KnownCard | None:
     except EstimatorError:
         memory = None
     consumer, sizes = known
-    return KnownCard(memory, len(sizes) > 1 and not consumer, apple_chip(bare) is not None)
+    return KnownCard(memory, len(sizes) > 1 and not consumer, apple_chip(bare) is not None, sizes)
 
 
 def full_card_name(text: str) -> str:

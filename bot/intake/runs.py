@@ -150,6 +150,8 @@ def _hardware_fields(hardware: Hardware) -> Fields:
 def _card_name(hardware: Hardware) -> str:
     """The card as the message has it, with the stated memory where the name alone does not say that."""
     name, stated, card = str(hardware.gpu), hardware.memory_gb, hardware.card
+    if card is None and stated is not None and not hardware.usable:
+        return f"{name} {stated:g}GB"
     if card is None or hardware.usable:
         return name
     if stated is None:

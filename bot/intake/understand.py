@@ -26,6 +26,7 @@ from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_
 from bot.intake.sheet import Reading as SheetReading
 from bot.intake.sheet import Sheet
 from bot.intake.stages import read_image_sizes
+from bot.intake.together import join_parts
 from bot.intake.typos import read_typos
 from bot.reading.read import Reading
 
@@ -88,6 +89,7 @@ def read_sheet(text: str) -> Sheet:
     read_models(sheet)
     read_questions(sheet)
     read_hardware(sheet)
+    join_parts(sheet)
     read_fields(sheet)
     read_full_beside_adapters(sheet)
     read_limits(sheet)
@@ -224,6 +226,7 @@ def _overridden(old: Fields, new: Fields) -> Fields:
         for name in ("gpu", "memory_gb", "nodes"):
             kept.pop(name, None)
     if "gpu_count" in new:
+        kept.pop("nodes", None)
         kept["parallel"] = {key: value for key, value in (old.get("parallel") or {}).items() if key != "data"}
     if "method" in new or "weight_format" in new:
         kept = _without_format(kept, new)

@@ -93,15 +93,20 @@ def _totals(nominal: int) -> Iterator[tuple[float, float]]:
             yield card.low, card.high
 
 
-APPLE_CHIP = re.compile(r"m([1-9])(pro|max|ultra)?")
+APPLE_CHIP = re.compile(r"(?:macbook(?:pro|air)?|mac(?:mini|studio|pro)?|imac(?:pro)?)?m([1-9])(pro|max|ultra)?")
+MACS = {
+    "macstudio": "Mac Studio", "macmini": "Mac mini", "macpro": "Mac Pro", "macbook": "MacBook", "mac": "Mac",
+    "macbookpro": "MacBook Pro", "macbookair": "MacBook Air", "imac": "iMac", "silicon": "Apple silicon",
+}  # fmt: skip
 
 
 def apple_chip(core: str) -> Card | None:
     """An Apple chip that the table does not list: only its memory counts, so any listed one speaks for it."""
-    named = APPLE_CHIP.fullmatch(core)
+    named, listed = APPLE_CHIP.fullmatch(core), next(card for card in cards() if card.vendor == "Apple")
+    if core in MACS:
+        return replace(listed, name=MACS[core], nominal=(16, 32))
     if named is None:
         return None
-    listed = next(card for card in cards() if card.vendor == "Apple")
     name = " ".join(filter(None, ("Apple", f"M{named[1]}", (named[2] or "").title())))
     return replace(listed, name=name, nominal=(16, 32) if named[2] else (8, 16))
 

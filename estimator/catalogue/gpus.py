@@ -5,6 +5,7 @@ comes from the card table, not from the sticker.
 """
 
 import csv
+import re
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -15,6 +16,8 @@ from estimator.catalogue.gpu_notes import sizes_said, vendor_said
 from estimator.catalogue.gpu_text import Asked, asked, core, folded
 from estimator.datafiles import read_text
 from estimator.errors import EstimatorError
+
+SERIES = re.compile(r"(?<![a-z])(?:gtx|rtx|gt|mx|quadro|tesla|geforce)\s*[a-z]?\d{3,4}")
 
 
 @lru_cache(maxsize=1024)
@@ -60,6 +63,8 @@ def _named(wanted: Asked, text: str) -> GpuMatch:
         return unified(chip, wanted)
     if not options and wanted.laptop and _options(replace(wanted, laptop=False)):
         return _as_desktop(wanted, text)
+    if not options and wanted.memory and SERIES.search(folded(text)):
+        return _unlisted(text, float(wanted.memory))
     if not options:
         raise _unknown(text, wanted)
     fitting = _of_size(options, wanted.memory)
@@ -76,6 +81,18 @@ def _named(wanted: Asked, text: str) -> GpuMatch:
     if not fitting:
         return _other_size(match, wanted.memory)
     return match if wanted.memory in card.nominal else _rounded(match, wanted.memory)
+
+
+def _unlisted(text: str, memory: float) -> GpuMatch:
+    """A card of a known series that the table lacks, with its memory stated: that memory, and no newer abilities."""
+    return replace(
+        size_class(memory),
+        bf16=False,
+        flash_attn2=False,
+        note=f"{shown(text)} is not in the table of cards; took the {memory:g} GB as stated, without bf16 or "
+        "FlashAttention",
+        note_zh=f"显卡表中没有 {shown(text)}；显存按所写的 {memory:g} GB 计算，按不支持 bf16 和 FlashAttention 处理",
+    )
 
 
 def _as_desktop(wanted: Asked, text: str) -> GpuMatch:

@@ -204,3 +204,17 @@ def test_any_mixture_of_parts_is_answered_or_refused(parts: list[str]) -> None:
         assert find_gpu("".join(parts)).count >= 1
     except EstimatorError as error:
         assert error.field == "gpu"
+
+
+@pytest.mark.parametrize(("text", "memory"), [("GTX 1050 2GB", 2), ("gtx 1650 4GB", 4), ("Quadro P620 2GB", 2)])
+def test_an_unlisted_card_is_its_stated_memory(text: str, memory: int) -> None:
+    found = find_gpu(text)
+    assert found.nominal_gb == memory
+    assert not found.bf16
+    assert "not in the table" in found.note
+    assert text.lower().split()[1] in found.note.lower()
+
+
+@pytest.mark.parametrize("text", ["Mac Studio 512GB", "macbook pro m2 16GB", "MacBook Air M3 24GB"])
+def test_a_mac_is_unified_memory(text: str) -> None:
+    assert find_gpu(text).kind == "unified"
