@@ -13,7 +13,7 @@ MOST_CHOICES = 12
 OPTION_NAMES = (
     "model", "method", "gpu", "task", "stage", "precision", "quant", "optimizer", "attention", "checkpointing",
     "framework", "engine", "batch", "seq", "grad_accum", "gpu_count", "nodes", "rank", "epochs", "samples",
-    "concurrency", "new_tokens",
+    "concurrency", "new_tokens", "parallelism", "offload",
 )  # fmt: skip
 
 

@@ -9,11 +9,38 @@ WORD_FIELDS = (
     "engine", "framework", "parallelism", "offload", "task", "kv_dtype", "sleep", "reference",
 )  # fmt: skip
 LOOK_BACK = 3
+OWN = frozenset({"model", "training", "run", "it", "weights"})
+"""What uses memory and is no other program."""
+OF_OPTIMIZER = {"int8": "adamw-8bit", "nf4": "adamw-4bit"}
+CHANGES = frozenset({"换", "改", "省", "save", "saves", "switch", "switching", "instead"})
 
 
 def read_tools(sheet: Sheet) -> None:
     """Frameworks and engines, read before models: LLaMA-Factory and llama.cpp are none."""
     read_fields(sheet, ("engine", "framework"))
+
+
+def read_bits_of_optimizer(sheet: Sheet) -> None:
+    """``optimizer 换成8bit``: bits close behind the word optimizer are its own; a change is set beside AdamW."""
+    for index in sheet.free_starts():
+        key = sheet.phrase(index, "key")
+        if key is None or key.value != "optimizer":
+            continue
+        for at in range(key.end, min(key.end + 4, len(sheet.tokens))):
+            bits = sheet.phrase(at, "weight_format")
+            if bits is not None and bits.value in OF_OPTIMIZER:
+                if CHANGES & {token.text for token in sheet.tokens}:
+                    sheet.read("optimizer", "adamw", index, key.end, "what is changed, by default AdamW")
+                sheet.read("optimizer", OF_OPTIMIZER[bits.value], at, bits.end, "the bits of the optimizer's states")
+                break
+
+
+def read_bits_per_weight(sheet: Sheet) -> None:
+    """``4.0bpw``: an EXL2 file of that many bits per weight."""
+    for index in sheet.free_starts():
+        number = quantities.signed(sheet.tokens, index)
+        if number and number.end < len(sheet.tokens) and sheet.tokens[number.end].text == "bpw":
+            sheet.read("weight_format", f"exl2-{number.value:g}bpw", index, number.end + 1, "bits per weight")
 
 
 def read_closed(sheet: Sheet) -> None:
@@ -99,6 +126,10 @@ def read_other_memory(sheet: Sheet) -> None:
         field = _role_behind(sheet, memory.end) or _role_before(sheet, index)
         if field == "host_ram_gib" and LIMITS[field][0] <= memory.value <= LIMITS[field][1]:
             sheet.read(field, memory.value, index, memory.end, "the computer's own memory")
+        elif field == "reserved_by_others_gib":
+            binary = sheet.tokens[memory.end - 1].text == "gib"
+            others = memory.value if binary else round(memory.value * 1e9 / 2**30, 2)
+            sheet.read(field, others, index, memory.end, "memory that other programs use")
         elif field:
             sheet.read(field, memory.value, index, memory.end, "what is used, or said to be needed")
 
@@ -106,6 +137,8 @@ def read_other_memory(sheet: Sheet) -> None:
 def _role_behind(sheet: Sheet, end: int) -> str | None:
     at = end + 1 if end < len(sheet.tokens) and sheet.tokens[end].text in ("of", "的") else end
     word = sheet.phrase(at, "cue")
+    if word and word.value == "others" and not OWN & {token.text for token in sheet.tokens[word.end : word.end + 2]}:
+        return "reserved_by_others_gib"
     return "host_ram_gib" if word and word.value == "ram" else None
 
 

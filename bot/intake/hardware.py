@@ -137,7 +137,7 @@ class _Cluster:
         number = quantities.small_count(self.tokens, at)
         if number is None:
             return None, at
-        following = self._text(number.end)
+        following = self._text(number.end) if self.sheet.is_free(number.end, number.end + 1) else ""
         if following in quantities.TIMES and self._is_hardware(number.end + 1):
             return number.value, number.end + 1
         if following in COUNT_WORDS or (following in ("个", "gpu") and self._text(number.end + 1) in COUNT_WORDS):

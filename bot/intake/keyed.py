@@ -93,7 +93,8 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
         return False
     if key.value in MACHINES and _is_counted_before(sheet, start) and sheet.tokens[key.end].text not in "=:":
         return False
-    if key.value in AMOUNTS and _is_counted_before(sheet, start) and _is_named(sheet, found.end):
+    before = key.value == "concurrency" or (key.value in AMOUNTS and _is_counted_before(sheet, start))
+    if before and _is_named(sheet, found.end):
         return False
     if key.end - start == 1 and len(sheet.tokens[start].text) == 1 and _is_name(sheet, start, found.end):
         return False
@@ -110,8 +111,13 @@ def _is_counted_before(sheet: Sheet, start: int) -> bool:
 
 def _is_named(sheet: Sheet, end: int) -> bool:
     """Whether the number that ends here is what the next word counts: the 5万 of "3 epochs 5万条"."""
+    if end < len(sheet.tokens) and sheet.tokens[end].text in TOKEN_WORDS:
+        return True
     word = sheet.phrase(end, "key")
-    return word is not None and word.value in AMOUNTS
+    if word is None or word.value not in AMOUNTS | {"seq_len", "concurrency"}:
+        return False
+    number = quantities.counted(sheet.tokens, word.end) if word.end < len(sheet.tokens) else None
+    return number is None or word.value in AMOUNTS
 
 
 def _is_value(sheet: Sheet, start: int) -> bool:
@@ -167,9 +173,9 @@ def _read_before(sheet: Sheet, start: int) -> bool:
         field, end = "seq_len", position + 1
     else:
         key = sheet.phrase(position, "key")
-        if key is None or key.value not in BEFORE_KEY:
+        if key is None or key.value not in (BEFORE_KEY if found.value >= 0 else LIMITS):
             return False
-        if key.value not in COUNTED_THINGS and _names_a_number(sheet, key.end):
+        if key.value not in COUNTED_THINGS and _names_a_number(sheet, key.end, key.value):
             return False
         field, end = key.value, key.end
     value = quantities.counted(sheet.tokens, start, binary=field == "seq_len" and not _is_factor(sheet, start)) or found
@@ -182,9 +188,12 @@ def _is_factor(sheet: Sheet, start: int) -> bool:
     return start > 1 and sheet.tokens[start - 1].text in quantities.TIMES and sheet.tokens[start - 2].kind == "word"
 
 
-def _names_a_number(sheet: Sheet, end: int) -> bool:
+def _names_a_number(sheet: Sheet, end: int, field: str) -> bool:
     """Whether the key's own number follows, so that the number before it belongs elsewhere: "bs4 seq 4k"."""
     while end < len(sheet.tokens) and sheet.tokens[end].text in LINKS:
         end += 1
     number = quantities.counted(sheet.tokens, end) if end < len(sheet.tokens) else None
-    return number is not None and not _is_named(sheet, number.end)
+    if number is None:
+        return False
+    unit = sheet.tokens[number.end].text if number.end < len(sheet.tokens) else ""
+    return (field == "seq_len" and unit in TOKEN_WORDS) or not _is_named(sheet, number.end)

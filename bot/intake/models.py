@@ -54,6 +54,9 @@ def _read_name(sheet: Sheet, start: int) -> None:
     known = model_named(name)
     if known is None or known.size:
         return
+    before = next((one for one in sheet.readings if one.field == "model" and one.end == start), None)
+    if before and _is_family(before.value) and model_named(before.value) and " " in sheet.words(before.start, end):
+        sheet.readings.remove(before)  # "llama 4 scout" is the Scout of that family
     why = f'"{name}" is a family; its usual size is meant' if known.family else f'"{name}" is {known.hub_id}'
     sheet.read("model", name, start, end, why)
 
@@ -142,7 +145,8 @@ def _read_size(sheet: Sheet, start: int) -> None:
         return
     if _read_misspelled(sheet, start, size.end):
         return
-    text = sheet.words(start, size.end).replace(" ", "")
+    spelled = sheet.tokens[size.end - 1].text in quantities.BILLION
+    text = f"{size.value:g}b" if spelled else sheet.words(start, size.end).replace(" ", "")
     sheet.read("size", (size.value, text), start, size.end, f'"{text}" is a number of parameters')
 
 
@@ -166,6 +170,8 @@ def _read_misspelled(sheet: Sheet, start: int, end: int) -> bool:
         if first < 0 or not sheet.is_free(first, start) or not _may_be_name(sheet, first):
             continue
         name = sheet.words(first, end)
+        if sheet.tokens[end - 1].text in quantities.BILLION:
+            name = f"{sheet.words(first, start)}-{sheet.tokens[end - 2].text}b"
         sheet.guesses += 1
         meant = model_meant(name) if sheet.guesses <= MOST_GUESSES else None
         if meant or hyphen:
@@ -200,7 +206,8 @@ def named_models(sheet: Sheet) -> list[str]:
     if len(names) != 1 or not sizes:
         return names or [text for _, text in sizes]
     members = [_of_family(names[0], value, text) for value, text in sizes]
-    own = [] if _is_family(names[0]) or _is_another_size(names[0], sizes) else names
+    sized = _stem(names[0]) != names[0].lower().replace("_", "-").replace(" ", "-")
+    own = names if sized else [] if _is_family(names[0]) or _is_another_size(names[0], sizes) else names
     if own:
         return list(dict.fromkeys(own + [name for name in members if name]))
     return [name or _unlisted(names[0], text) for name, (_, text) in zip(members, sizes, strict=True)]

@@ -19,6 +19,7 @@ READ_AS: dict[str, set[str]] = {
     "precision": {"precision", "weight_format"},
     "engine": {"engine", "framework"},
     "framework": {"framework", "engine"},
+    "parallelism": {"parallelism", "tensor", "pipeline", "context", "expert", "layout"},
 }
 """The readings that answer an option, where there are others than its own field."""
 

@@ -23,6 +23,8 @@ HAN_DIGITS = {
 MEMORY_UNITS = {"g": 1.0, "gb": 1.0, "gib": 1.0, "gigs": 1.0, "gig": 1.0, "t": 1000.0, "tb": 1000.0, "mb": 0.001}
 SIZE_UNITS = {"b": 1.0, "bn": 1.0, "m": 0.001}
 MULTIPLIERS = {"k": 1000, "m": 1_000_000, "千": 1000, "万": 10_000, "w": 10_000}
+SPELLED = {"million": 1_000_000, "mil": 1_000_000, "thousand": 1000}
+BILLION = frozenset({"billion", "billions", "bilion", "billon", "bilions"})
 TIMES = frozenset("x*×")
 
 
@@ -54,7 +56,12 @@ def counted(tokens: list[Token], start: int, binary: bool = False) -> Quantity |
     plain = signed(tokens, start)
     if plain is None:
         return None
+    spelled = SPELLED.get(tokens[plain.end].text) if plain.end < len(tokens) else None
+    if spelled:
+        return Quantity(plain.value * spelled, plain.end + 1)
     unit = _glued_unit(tokens, plain.end)
+    if unit == "百" and _glued_unit(tokens, plain.end + 1) == "万":
+        return Quantity(plain.value * 1_000_000, plain.end + 2)
     if unit not in MULTIPLIERS:
         return plain
     factor = 1024 if binary and unit == "k" else MULTIPLIERS[unit]
@@ -67,7 +74,7 @@ def memory_gb(tokens: list[Token], start: int) -> Quantity | None:
     if plain is None or plain.end >= len(tokens):
         return None
     token = tokens[plain.end]
-    spaced = token.glued or token.text in ("gb", "gib", "tb", "g")
+    spaced = token.glued or token.text in ("gb", "gib", "tb", "g", "gigs", "gig")
     if spaced and token.text in MEMORY_UNITS:
         return Quantity(plain.value * MEMORY_UNITS[token.text], plain.end + 1)
     return None
@@ -100,7 +107,7 @@ def billions(tokens: list[Token], start: int) -> Quantity | None:
     if plain is None or plain.end >= len(tokens):
         return None
     unit = tokens[plain.end]
-    if unit.text == "billion":
+    if unit.text in BILLION:
         return Quantity(plain.value, plain.end + 1)
     if unit.text == "亿":
         return Quantity(plain.value / 10, plain.end + 1)

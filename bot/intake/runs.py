@@ -30,7 +30,7 @@ OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_a
 PLAIN = (
     "stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine",
     "grad_accum", "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs", "tokens", "hours",
-    "price_usd_per_hour",
+    "price_usd_per_hour", "reserved_by_others_gib",
 )  # fmt: skip
 SHARDING: dict[str, Fields] = {
     "zero0": {"engine": "ddp"},
@@ -54,7 +54,8 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
     formats: list[Fields] = [{"weight_format": name} for name in sheet.values("weight_format")] or [{}]
     shapes = _shapes(sheet)
     layouts: list[Fields] = _layouts(sheet, shared)
-    chosen = product(models, methods, hardware, formats, shapes, layouts)
+    optimizers: list[Fields] = [{"optimizer": name} for name in sheet.values("optimizer")] or [{}]
+    chosen = product(models, methods, hardware, formats, shapes, layouts, optimizers)
     runs: list[Fields] = [{**shared, **dict(pair for part in parts for pair in part.items())} for parts in chosen]
     return runs[:MOST_RUNS]
 

@@ -19,8 +19,8 @@ def join_parts(sheet: Sheet) -> None:
     _join_counts(sheet)
     for one in _sets(sheet):
         _join_memory(sheet, one)
-    for one in _sets(sheet):
-        _settle_total(one.value)
+    for part in _sets(sheet):
+        _settle_total(part.value)
 
 
 def _sets(sheet: Sheet) -> list[Reading]:
@@ -71,8 +71,8 @@ def _join_counts(sheet: Sheet) -> None:
         _renamed(sheet, alone[0], "gpu_count", alone[0].value.count)
         return
     card = named[-1]
-    for one in alone:
-        one.value.gpu, one.value.card, one.value.memory_gb = card.gpu, card.card, card.memory_gb
+    for part in alone:
+        part.value.gpu, part.value.card, part.value.memory_gb = card.gpu, card.card, card.memory_gb
     if card.count is None:
         sheet.readings = [one for one in sheet.readings if one.value is not card]
 

@@ -8,6 +8,8 @@ from bot.intake.doubts import Doubt, doubts_in
 from bot.intake.economics import read_economics, read_token_amounts
 from bot.intake.fields import (
     read_bare_lengths,
+    read_bits_of_optimizer,
+    read_bits_per_weight,
     read_closed,
     read_fields,
     read_full_beside_adapters,
@@ -36,6 +38,9 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     "max_model": ("0.5b", "1.5b", "3b", "7b", "14b", "32b", "72b"),
 }
 """The models shown where the question is understood without one."""
+SMALL_MODELS, LARGE_MODELS = ("3b", "7b", "14b", "32b"), ("7b", "14b", "32b", "72b")
+"""Those shown where running one, in inference as well as in training, is asked about."""
+MOST_OF_A_DESKTOP = 24
 
 MOST_HISTORY = 10
 
@@ -84,6 +89,8 @@ def read_sheet(text: str) -> Sheet:
     read_image_sizes(sheet)
     read_parallel_sizes(sheet)
     read_other_memory(sheet)
+    read_bits_per_weight(sheet)
+    read_bits_of_optimizer(sheet)
     read_tools(sheet)
     read_closed(sheet)
     read_models(sheet)
@@ -141,7 +148,9 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
     alone = _is_of_cards_alone(question, spoken)
     lacking = [name for name in ("gpu",) if not all(run.get(name) for run in spoken)]
     lacking = lacking if alone else [*([] if all(run.get("model") for run in spoken) else ["model"]), *lacking]
-    runs, missing = (spoken, []) if alone else with_open_readings(_with_stand_ins(spoken, question))
+    runs, missing = (
+        (spoken, []) if alone else with_open_readings(_with_stand_ins(spoken, question, _is_of_running(sheet)))
+    )
     missing += lacking
     if _lacks_amount(question, spoken):
         missing.append("samples")
@@ -184,11 +193,20 @@ def _lacks_amount(question: str, spoken: list[Fields]) -> bool:
     )
 
 
-def _with_stand_ins(spoken: list[Fields], question: str) -> list[Fields]:
+def _is_of_running(sheet: Sheet) -> bool:
+    """Whether a model is to be run, which is inference as well as training."""
+    return bool({"run", "running", "runs", "跑"} & {token.text for token in sheet.tokens})
+
+
+def _with_stand_ins(spoken: list[Fields], question: str, running: bool = False) -> list[Fields]:
     """Runs without a model get the usual ones for a question that makes sense without."""
     names = STAND_INS.get(question, ())
     if not names or any(run.get("model") for run in spoken):
         return spoken
+    if question == "max_model" and running and not spoken[0].keys() & {"task", "method"}:
+        sizes = LARGE_MODELS if (spoken[0].get("memory_gb") or 0) > MOST_OF_A_DESKTOP else SMALL_MODELS
+        uses: tuple[Fields, ...] = ({"task": "infer"}, {"task": "train", "method": "lora"})
+        return [settled({**spoken[0], **use, "model": name}, False) for use in uses for name in sizes]
     if question == "max_model":
         return [
             settled({"task": "train", "method": "lora", **run, "model": name}, False)

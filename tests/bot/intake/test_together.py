@@ -57,3 +57,57 @@ def test_some_of_the_cards_of_before() -> None:
 def test_more_cards_than_there_are_is_asked_back() -> None:
     question = understand("lora 7b on 1000000 4090")
     assert (question.reply, question.invalid) == ("clarify", ["gpu_count"])
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("vllm serve 72b awq 2x4090 how many users at 8k context", {"context_len": 8192, "concurrency": None}),
+        ("vllm 7b 4090 32 users 4k context", {"context_len": 4096, "concurrency": 32}),
+        ("inference 7b 4090 context 1 million tokens", {"context_len": 1_000_000}),
+        ("7b 推理 上下文 1百万 tokens", {"context_len": 1_000_000}),
+        ("lora 7b on 10000 samples of 512 tokens with a 4090", {"samples": 10_000, "seq_len": 512}),
+        ("lora 7b 4090 10k samples 3 epochs", {"samples": 10_000, "epochs": 3}),
+        ("vllm 7b 4090 gpu_memory_utilization 0.5", {"gpu": "4090", "gpu_count": None}),
+        ("llama3 8b full pipeline 2 2xA100 80g deepspeed", {"parallel": {"engine": "deepspeed", "pipeline": 2}}),
+        ("lora 7b on rtx 4090 (24GB), 8 GB used by desktop", {"gpu": "rtx 4090", "reserved_by_others_gib": 7.45}),
+        ("lora 7b 4090, 2GiB 被其他程序占用", {"reserved_by_others_gib": 2}),
+        ("exllama 70b 4.0bpw on 2x3090", {"weight_format": "exl2-4bpw"}),
+        ("pleaze finetunning lama3 8 bilion wiht qlroa 16 gigs", {"method": "qlora", "memory_gb": 16}),
+        ("/vram model:7b method:lora gpu:4090 parallelism:zero3", {"parallel": {"engine": "deepspeed", "zero": 3}}),
+    ],
+)
+def test_numbers_keep_their_own_word(text: str, fields: dict[str, Any]) -> None:
+    question = understand(text)
+    assert (question.reply, question.doubts) == ("answer", [])
+    (run,) = question.spoken
+    assert {name: run.get(name) for name in fields} == fields
+
+
+def test_a_negative_batch_before_its_word_is_impossible() -> None:
+    assert understand("llama 3 8b -5 batch lora on 3090").invalid == ["micro_batch"]
+
+
+@pytest.mark.parametrize("text", ["optimizer 换成8bit能省多少 7b全参", "7b full, switch optimizer to 8bit, savings?"])
+def test_bits_of_the_optimizer_are_not_those_of_the_weights(text: str) -> None:
+    runs = understand(text).spoken
+    assert [run["optimizer"] for run in runs] == ["adamw", "adamw-8bit"]
+    assert not any("weight_format" in run for run in runs)
+
+
+def test_what_is_no_language_model_is_refused() -> None:
+    assert understand("whisper large v3 fine-tuning 16gb").reply == "refuse"
+
+
+def test_running_is_inference_as_well() -> None:
+    assert {run["task"] for run in understand("12gb 显存最大能跑多大的模型").runs} == {"infer", "train"}
+
+
+def test_a_list_of_sizes_keeps_its_first() -> None:
+    sizes = {run["params_b"] // 1 for run in understand("qwen2.5 7b/14b/32b lora 4090 和 3090 对比").runs}
+    assert sizes == {7, 14, 32}
+
+
+def test_a_member_named_behind_its_family_is_one_model() -> None:
+    assert len({run["resolved_model"] for run in understand("how much vram for llama 4 scout inference").runs}) == 1
+    assert len(understand("how much vram for llama 4 scout inference").runs) == 1
