@@ -9,7 +9,7 @@ from estimator.downgrades.around import Around, Outcome
 from estimator.downgrades.lowered import lowered
 from estimator.errors import EstimatorError
 from estimator.evaluation import evaluation_note
-from estimator.host import host_of
+from estimator.host import host_notes, host_of
 from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
 from estimator.schema import Assumption, Estimate, PerGpu, PhasePeak, Range, Run, Verdict
@@ -54,6 +54,7 @@ def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
         id=None, run=complete, assumptions=assumptions, notes=notes_on(complete, model, gpu, setting), per_gpu=per_gpu,
         serving=serving_of(setting, peak, per_gpu), host=host_of(complete, setting, peak),
     )  # fmt: skip
+    result.notes = host_notes(complete, result.host) + result.notes
     if others:
         result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
     if (evaluating := evaluation_note(complete, setting, peak)) is not None:
@@ -122,6 +123,7 @@ def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assump
     usable = usable_bytes(run, gpu) if gpu is not None else None
     complete, assumptions = with_engine_defaults(complete, arch, gpu, usable, assumptions)
     result = with_notes(serving_estimate(complete, arch, gpu, usable, assumptions), model, gpu)
+    result.notes = host_notes(complete, result.host) + result.notes
     if gpu is not None and usable is not None and result.fit.verdict != "fits":
         found = serving_outcome(complete, arch, gpu, usable)
         if found is not None:
