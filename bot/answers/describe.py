@@ -43,6 +43,11 @@ TOLD_APART = ("model", "way", "cards", "shape")
 """What several runs may differ in."""
 
 
+def _told_short(one: Assumption) -> bool:
+    """Whether a short answer tells the assumption; that one card needs no engine goes without saying."""
+    return one.field in WEIGHTY and not (one.field == "parallel.engine" and one.value == "none")
+
+
 class Describer:
     """Rows and names of one answer in its language."""
 
@@ -156,7 +161,7 @@ class Describer:
                 one.field != "context_len" or one.why.startswith("ours: a ") or one.why.endswith(" tokens")
             ):
                 ours.append(self._value(path, one))
-            elif one.field in WEIGHTY:
+            elif _told_short(one):
                 others.append(self._value(path, one) + colon + self._why(path))
         joined = name_of(self.lang, "sign", "comma").join(ours)
         return [*([name_of(self.lang, "sign", "ours").format(values=joined)] if ours else []), *others]
@@ -166,7 +171,7 @@ class Describer:
         told = [
             self._value(path, one) + (f" ({self._why(path)})" if _depends_on_more(one) else "")
             for number, one in enumerate(self.answer.estimates[index].assumptions)
-            if one.field in (*OURS, *WEIGHTY) and (path := f"estimates[{index}].assumptions[{number}]")
+            if (one.field in OURS or _told_short(one)) and (path := f"estimates[{index}].assumptions[{number}]")
         ]
         return name_of(self.lang, "sign", "comma").join(told)
 
