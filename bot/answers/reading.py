@@ -6,9 +6,12 @@ from typing import Any
 from bot.answers.quote import quoted
 from bot.language import has_chinese
 from bot.reading.read import Reading, flat
+from bot.reading.tables import tool
 from bot.texts import name_of, say
 
 WIDEST_VALUE = 60
+NEAR = 72
+"""Likeness, of 100, from which a known key is offered for an unknown one."""
 MOST_UNKNOWN = 20
 MOST_CLASHES = 4
 WEIGHTY = ("weight_format", "micro_batch", "seq_len", "gradient_checkpointing", "adapter.rank", "adapter.targets")
@@ -51,6 +54,7 @@ def _localised(origin: str, lang: str) -> str:
     told = quoted(origin, 90)
     if lang == "zh":
         told = re.sub(r" \(line (\d+)\)", lambda found: f"（{say(lang, 'origin.line', line=found[1])}）", told)
+        told = re.sub(r"^keys ", say(lang, "origin.keys") + " ", told)
         for key in ("default", "words", "place", "by_name", "stored"):
             told = told.replace(say("en", f"origin.{key}"), say(lang, f"origin.{key}"))
     return told
@@ -80,12 +84,22 @@ def remarks(reading: Reading, lang: str) -> list[str]:
     said = [say(lang, "read.clash", what=quoted(one, 160)) for one in clashes[:MOST_CLASHES]]
     said += [say(lang, "read.wrong", what=quoted(one, 80)) for one in reading.invalid[:MOST_CLASHES]]
     if reading.unknown_keys:
-        names = ", ".join(quoted(name, 40) for name in reading.unknown_keys[:MOST_CLASHES])
+        names = ", ".join(_with_guess(name, reading) for name in reading.unknown_keys[:MOST_CLASHES])
         said.append(say(lang, "read.unknown", tool=tool, names=names))
     if reading.unseen:
         said.append(say(lang, "read.unseen", name=quoted(reading.unseen, 60)))
     assumed = _weighty(reading, lang)
     return [*said, say(lang, "read.assumed", tool=tool, values=assumed)] if assumed else said
+
+
+def _with_guess(name: str, reading: Reading) -> str:
+    """An unknown key, with the key of the tool that is nearest to it: "lora_rank (lora_r?)"."""
+    from rapidfuzz import fuzz, process  # only unknown keys need it
+
+    keys = {key.rsplit(".", 1)[-1] for key, fact in tool(reading.tool).keys.items() if fact} if reading.tool else set()
+    bare = name.rsplit(".", 1)[-1].lstrip("-").replace("-", "_")
+    near = process.extractOne(bare, sorted(keys), scorer=fuzz.ratio, score_cutoff=NEAR)
+    return f"{quoted(name, 40)} ({near[0]}?)" if near else quoted(name, 40)
 
 
 def _weighty(reading: Reading, lang: str) -> str:
@@ -101,7 +115,7 @@ def _weighty(reading: Reading, lang: str) -> str:
 def _remarks(reading: Reading, lang: str, tool: str) -> list[str]:
     lines: list[str] = []
     if reading.unknown_keys:
-        names = ", ".join(quoted(name, 40) for name in reading.unknown_keys[:MOST_UNKNOWN])
+        names = ", ".join(_with_guess(name, reading) for name in reading.unknown_keys[:MOST_UNKNOWN])
         lines += ["", say(lang, "read.unknown", tool=tool, names=names)]
     clashes = reading.contradictions_zh if lang == "zh" else reading.contradictions
     for key, items in (("contradictions", clashes), ("invalid", reading.invalid)):

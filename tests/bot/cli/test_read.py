@@ -60,3 +60,8 @@ def test_what_cannot_be_read_is_said(capsys: Capture, tmp_path: Path) -> None:
     done = run(capsys, "read", str(path), "--lang", "en")
     assert done.status == 2
     assert "no configuration" in done.err
+
+
+def test_the_nearest_key_is_offered_for_an_unknown_one(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", typed(QLORA))
+    assert "lora_rank (lora_r?)" in run(capsys, "read", "--lang", "en").out
