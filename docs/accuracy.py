@@ -1,10 +1,13 @@
 """Writes docs/accuracy.md from the case files: ``python -m docs.accuracy``."""
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from docs.calibration import calibrated, table
 from tests.estimator.cases import Outcome, answered
+from tests.estimator.measured import Measured, figures, measured
 
 PAGE = Path(__file__).with_suffix(".md")
 FILES = {
@@ -22,15 +25,36 @@ fake CUDA tensors with every storage followed; *equal* means within 0.001 %.
 TAIL = """
 ## What is known to differ
 
+- **SantaCoder (`gpt_bigcode`) under transformers 4.48**, +11 to +20 % full and -12 to -21 % QLoRA: the published
+  slopes per token are 8 V (full, bf16), 16 V (QLoRA) and 12 V (QLoRA with a fused cross-entropy) bytes of logits (V:
+  vocabulary), which the forward code of that version does not give: something holds the logits through the backward.
+  Not explained, so not mended.
+- **TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ**, +2 to +10 %: the upload's main branch is packed without groups (its
+  steady state is 0.88 GB under group size 128 as the row says), and transformers 4 runs one expert after the other,
+  where we take transformers 5's grouped products.
+- **ZeRO-3 with the optimizer on the CPU at 8k tokens** (ml-engineering), -43 %: 8.7 GiB that do not grow with the
+  length; it shrinks to nothing at 64k. Gathered parameters are counted up to DeepSpeed's limits, cached blocks of the
+  first steps are not.
+- **torchtitan's Llama-7B of March 2024 with torch.compile**, +40 % without and +17 % with selective checkpointing:
+  compiled graphs recompute and fuse; the row is estimated as without, and the answer says so.
+- **AutoAWQ, Falcon-7B** -33 %: the source caches one head, 34 MB; 2.4 GB are missing. Written-out attention over the
+  prompt would add about 3 GB, but the same would put Llama-2-13B 11 % too high. Not explained.
+- **AutoAWQ, DeepSeek 33B** -9 %: the published short run alone is 2.1 GB above its packed weights, the size of the
+  fused copies of queries, keys and values; Llama-2-13B's rows do not have it.
+- **Qwen2.5-0.5B inference** -1.8 %: 18 to 24 MB, of which no length explains any.
+- **What nvidia-smi shows under FSDP1** lies 0.4 to 4 times the step's own bytes above the allocated peak (its streams
+  hold freed blocks back); only the interval says so.
 - **Gradients of a tied embedding.** Where two gradients meet at a leaf, the traced steps make their sum in a new
-  tensor. PyTorch on a real card adds in place when nobody else holds the first one, so the very end of the backward of
-  a tied model may need one copy of the embedding less than we say. No published row decides it yet.
+  tensor. PyTorch on a real card adds in place when nobody else holds the first one, so the very end of the backward
+  of a tied model may need one copy of the embedding less than we say. No published row decides it yet.
 - **RTX A6000, va09 (+2.1 %) and va11 (+1.6 %).** `outputs_kept` means here, as in the traced loop, that the last
-  step's outputs live until the next forward's replace them; the measured loop seems to let them go after its backward.
-- **RTX A6000, va12 and va18 (-0.8 %, -0.7 %).** Blocks of 35 MiB that the caching allocator does not split leave 1 MiB
-  each; that depends on the order of earlier allocations, does not grow with the batch, and is left to the interval.
-- **Hybrid models** (gated delta net, Mamba) are traced with the kernels written in PyTorch; with fla or mamba-ssm they
-  keep less.
+  step's outputs live until the next forward's replace them; the measured loop seems to let them go after its
+  backward.
+- **RTX A6000, va12 and va18 (-0.8 %, -0.7 %).** Blocks of 35 MiB that the caching allocator does not split leave 1
+  MiB each; that depends on the order of earlier allocations, does not grow with the batch, and is left to the
+  interval.
+- **Hybrid models** (gated delta net, Mamba) are traced with the kernels written in PyTorch; with fla or mamba-ssm
+  they keep less.
 - **Approximated architectures** say so in the answer and get a wider interval (`estimator/step/families/decoders.py`,
   `mixtures.py`).
 """
@@ -42,7 +66,63 @@ def main() -> None:
     for name, title in FILES.items():
         outcomes, refused = answered(name)
         parts.append(section(title, outcomes, len(refused)))
+    rows = measured()
+    parts += [published(rows), table(calibrated(rows))]
+    PAGE.with_name("accuracy.svg").write_text(picture(rows), "utf-8")
     PAGE.write_text("".join(parts) + TAIL, "utf-8")
+
+
+def published(rows: list[Measured]) -> str:
+    """Published peaks by source and metric, the distribution, and the worst."""
+    groups: dict[str, list[Measured]] = defaultdict(list)
+    for one in rows:
+        groups[f"{one.source}, {one.metric}"].append(one)
+    for metric in ("allocated", "reserved"):
+        groups[f"all, {metric}"] = [one for one in rows if one.metric == metric]
+    lines = [line(name, [one[1:4] for one in found]) for name, found in groups.items()]
+    lines.append(line("fms, shown by nvidia-smi", [one.device for one in rows if one.device is not None]))
+    worst = sorted(rows, key=lambda one: -abs(one.error))[:15]
+    listed = [f"- {one.error:+.1%} {one.case['id']} {one.source}, {one.case['run']['model']}" for one in worst]
+    return (
+        "## 215 published peaks of real cards\n\nAllocated peaks are computed, not fitted; the intervals and the "
+        "shares of reserved and device figures are taken from these rows.\nThe fms rows do not state a dropout: trl's "
+        "default, above 0, is taken, and the source's own scripts set 0.1.\n\n![distribution of the errors](accuracy.svg)\n\n"
+        "| source, metric | rows | median error | 90th percentile | inside the interval | median width |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        + "\n".join(lines)
+        + "\n\nLargest errors:\n\n"
+        + "\n".join(listed)
+        + "\n\n"
+    )
+
+
+def line(name: str, rows: list[tuple[float, bool, float]]) -> str:
+    """One line of the table of published peaks."""
+    found = figures(rows)
+    return (
+        f"| {name} | {found.rows} | {found.median:.2%} | {found.ninth:.2%} | {found.inside:.0%} | {found.width:.0%} |"
+    )
+
+
+EDGES = (-0.3, -0.1, -0.05, -0.02, -0.01, -0.002, 0.002, 0.01, 0.02, 0.05, 0.1, 0.3)
+
+
+def picture(rows: list[Measured]) -> str:
+    """A histogram of the relative errors, as SVG."""
+    bins = list(pairwise((-9.0, *EDGES, 9.0)))
+    counts = [sum(low <= one.error < high for one in rows) for low, high in bins]
+    names = [f"< {EDGES[0]:.0%}", *(f"{low:+.1%}" for low in EDGES)]
+    bars = "".join(
+        f'<rect x="{60 + 50 * place}" y="{260 - count}" width="46" height="{count}" fill="#4878a8"/>'
+        f'<text x="{83 + 50 * place}" y="{255 - count}" text-anchor="middle">{count}</text>'
+        f'<text x="{62 + 50 * place}" y="276">{name}</text>'
+        for place, (count, name) in enumerate(zip(counts, names, strict=True))
+    )
+    title = "relative error of 215 published peaks; each bar begins at the error below it"
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 300" font-family="sans-serif" font-size="11">'
+        f'<rect width="740" height="300" fill="white"/>{bars}<text x="60" y="20">{title}</text></svg>\n'
+    )
 
 
 def section(title: str, outcomes: list[Outcome], refused: int) -> str:

@@ -94,22 +94,30 @@ def _old_loss(version: str) -> tuple[str, ...]:
 PACKED_BY_BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "fp4-dq")
 
 
-REPEATED_KEYS = frozenset(("mistral", "mixtral", "qwen2", "qwen2_moe", "qwen2_vl", "phi3", "starcoder2", "jamba"))
-"""Types whose flash attention repeats keys and values for all query heads before transformers 4.48 (modeling_*.py)."""
+REPEATED_KEYS = {
+    **dict.fromkeys(("mistral", "mixtral", "qwen2", "phi3", "starcoder2"), (4, 48)),
+    "qwen2_vl": (4, 52),
+    **dict.fromkeys(("qwen2_moe", "jamba"), (5, 0)),
+}
+"""Types whose flash attention repeats keys and values for all query heads, and before which transformers.
+
+Read in modeling_*.py of 4.45.2, 4.48.1, 4.49.0, 4.51.3, 4.53.3 and 4.56.2: the first five no longer do in 4.48.1,
+qwen2_vl does in 4.51.3 and not in 4.53.3, the last two do in 4.56.2. Types that are not named were not found to.
+"""
 
 
 def old_habits(run: Run, model_type: str) -> tuple[str, ...]:
     """What older packages do otherwise, as the step engine calls it.
 
     "repeated-keys": see ``REPEATED_KEYS``. "one-cast": before transformers 4.49 GPTQ is auto-gptq's, whose Triton
-    kernels make the fp16 weight at once, for every use again (auto_gptq/nn_modules/triton_utils/dequant.py).
+    kernels make the fp16 weight at once, for every use again (read in the copy that fms-acceleration carries).
     "half-ends": trl before 1 turns embeddings and head back to bf16 after peft's k-bit preparation of a 4-bit model
     (``peft_module_casting_to_bf16``; trl 0.13, trainer/sft_trainer.py). "inputs-kept": before bitsandbytes 0.43
     ``MatMul4Bit`` keeps its input for the backward (autograd/_functions.py, ``ctx.tensors``).
     """
     release = _release((run.stack or {}).get("transformers") or "")
     flash = str(run.attention).startswith("flash")
-    found: tuple[str, ...] = ("repeated-keys",) if flash and model_type in REPEATED_KEYS and release < (4, 48) else ()
+    found: tuple[str, ...] = ("repeated-keys",) if flash and release < REPEATED_KEYS.get(model_type, (0, 0)) else ()
     if str(run.weight_format).startswith("gptq") and release < (4, 49):
         found += ("one-cast",)
     if str(run.weight_format) in PACKED_BY_BITSANDBYTES and _release((run.stack or {}).get("bitsandbytes") or "") < (

@@ -1,9 +1,9 @@
 """AutoAWQ's own generation: packed linears, fused layers, a cache for the whole context made with the model.
 
-Read in casper-hansen/AutoAWQ (awq/modules/fused/cache.py, fused/attn.py, examples/benchmark.py): keys and values of
-``max_seq_len`` positions in fp16 for every sequence of the batch, of every query head where all share one (the fused
-layer knows grouped heads and whole ones only); the prompt runs in one piece and its logits are made for all positions,
-then turned to fp32 by the models that do (transformers before 4.45).
+Read in casper-hansen/AutoAWQ, awq/modules/fused/attn.py and block.py (0392a82, 077f39a): keys and values of
+``max_seq_len`` positions in fp16 for every sequence of the batch. The prompt runs in one piece; its logits are made for
+all positions and turned to fp32 by the models that do (transformers before 4.45). Temporaries of the prompt's attention,
+which that source writes out, are left to the interval: published peaks of Llama have no room for them, Falcon's has.
 """
 
 from estimator.serving.facts import gib
@@ -22,8 +22,6 @@ def memory(plan: Plan) -> Memory:
     count = plan.run.gpu_count or 1
     weights = rank_weights(plan.arch, plan.fmt, plan.itemsize, 1, count, absorbs=False)
     token = sum(cache.layers * cache.token for cache in layer_caches(plan.arch, "fp16"))
-    if plan.arch.kv_heads == 1:
-        token *= plan.arch.heads
     tokens = plan.length * plan.users
     held = -(-tokens * token // count)
     prompt = int(plan.run.context_len or 1) * plan.users

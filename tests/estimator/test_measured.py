@@ -39,7 +39,7 @@ def test_no_source_is_far_off(rows: list[Measured]) -> None:
     by_source = defaultdict(list)
     for row in rows:
         by_source[row.source].append(row[1:4])
-    assert mean(figures(found).median for found in by_source.values()) <= 0.025
+    assert mean(figures(found).median for found in by_source.values()) <= 0.027
 
 
 def test_lora_and_qlora_under_older_stacks_are_equal(rows: list[Measured]) -> None:
