@@ -56,8 +56,9 @@ def table(found: Calibrated) -> str:
         f"| {metric} | {source} | {rows} | {factor:.2f} | {held:.0%} |" for metric, source, rows, factor, held in found
     ]
     return (
-        "## Intervals, one source left out at a time\n\n`python -m docs.calibration`. The factor is the stretch of the "
-        "shipped interval that holds 90 % of the rows of the other sources;\nit is then tried on the source that was left "
+        "## Intervals, one source left out at a time\n\n`python -m docs.calibration`. "
+        "The factor is the stretch of the shipped interval that holds 90 % of the rows of the "
+        "other sources;\nit is then tried on the source that was left "
         "out. The shipped widths themselves were chosen on all sources,\nso this checks them and is not a calibration "
         "without the source. Few rows: a source of five moves by 20 % a row.\n\n"
         "| metric | left out | rows | factor from the others | held |\n| --- | --- | --- | --- | --- |\n"

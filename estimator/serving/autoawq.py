@@ -2,8 +2,8 @@
 
 Read in casper-hansen/AutoAWQ, awq/modules/fused/attn.py and block.py (0392a82, 077f39a): keys and values of
 ``max_seq_len`` positions in fp16 for every sequence of the batch. The prompt runs in one piece; its logits are made for
-all positions and turned to fp32 by the models that do (transformers before 4.45). Temporaries of the prompt's attention,
-which that source writes out, are left to the interval: published peaks of Llama have no room for them, Falcon's has.
+all positions and turned to fp32 by the models that do (transformers before 4.45). Temporaries of the prompt's attention
+are left to the interval: that source writes them out, published peaks of Llama have no room for them, Falcon's has.
 """
 
 from estimator.serving.facts import gib

@@ -3,7 +3,7 @@
 GPTQModel (gptqmodel/nn_modules/qlinear/torch.py, commit 011c00a; its Triton linear trains through the same code): the
 weight is made again by compiled torch code, cast to the input's type and multiplied under autograd, which keeps it
 for the backward: a run without checkpointing holds the whole model in 16 bit. auto-gptq's Triton linear before it
-(read in fms-acceleration, gptqmodel/nn_modules/triton_utils/dequant.py, ``QuantLinearFunction``) makes it again for the backward.
+(read in fms-acceleration, triton_utils/dequant.py, ``QuantLinearFunction``) makes it again for the backward.
 
 AWQ (AutoAWQ awq/modules/linear/gemm.py, ``WQLinearMMFunction``): half-precision input kept, weight made again in
 forward and backward.
