@@ -15,6 +15,7 @@ import pytest
 from estimator.estimate import estimate
 from estimator.schema import Run
 from tests.estimator.cases import cases, outcome
+from tests.estimator.test_agreement import KNOWN
 
 ROOT = Path(__file__).parents[3]
 NEEDED = ("torch", "transformers", "peft", "bitsandbytes", "trl")
@@ -27,7 +28,8 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.joi
 def fixed() -> dict[str, dict[str, Any]]:
     """The smallest row of each method and family, the methods in turn, until there are twenty."""
     by_method: dict[str, dict[str, dict[str, Any]]] = {}
-    for case in sorted(cases("traced_random.jsonl"), key=lambda case: case["measured"]["bytes"]):
+    known = (case for case in cases("traced_random.jsonl") if case["id"] not in KNOWN)
+    for case in sorted(known, key=lambda case: case["measured"]["bytes"]):
         method = case["run"].get("method") or case["run"]["task"]
         by_method.setdefault(method, {}).setdefault(case["arch"], case)
     rows = [list(found.values()) for found in by_method.values()]
@@ -63,7 +65,9 @@ def test_the_command_traces_a_config() -> None:
     answer = json.loads(python(f"from bot.cli import main; main({arguments!r})"))
     ours = estimate(Run.model_validate(answer["run"])).per_gpu
     assert ours is not None
-    assert answer["per_gpu"]["allocated_peak"] == pytest.approx(ours.allocated_peak, rel=0.01)
+    own = {one.phase: one.allocated_peak for one in ours.phases}
+    for one in answer["per_gpu"]["phases"]:
+        assert one["allocated_peak"] == pytest.approx(own[one["phase"]], rel=0.001), one["phase"]
     assert sum(block["bytes"] for block in answer["per_gpu"]["at_peak"]) == answer["per_gpu"]["allocated_peak"]
 
 
