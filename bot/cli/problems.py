@@ -62,7 +62,8 @@ def _path(error: dict[str, Any]) -> str:
 
 def _group_in(model: type[BaseModel], name: str) -> type[BaseModel] | None:
     """The model of a nested field; None for a plain one."""
-    branches = getattr(model.model_fields[name].annotation, "__args__", ())
+    field = model.model_fields.get(name)
+    branches = getattr(field.annotation, "__args__", ()) if field else ()
     return next((one for one in branches if isinstance(one, type) and issubclass(one, BaseModel)), None)
 
 

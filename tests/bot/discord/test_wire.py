@@ -218,7 +218,7 @@ async def test_buttons_and_conversations_outlive_the_process(scene: Scene) -> No
         foreign = await scene.wei.click(message, ids(message, "math")[0], timeout=PATIENCE)
         assert "8,030,261,248" in await scene.answered(foreign) and foreign.ephemeral
         await scene.ann.say(f"<@{scene.world.bot.id}> and with qlora?")
-        assert "QLoRA" in text((await scene.answers(scene.channel, 4))[-1])
+        assert "QLoRA" in text((await scene.answers(scene.channel, 5))[-1])
 
         asked = asyncio.create_task(
             scene.ann.slash("vram", model="70b", method="full", gpu="H100 SXM5 80GB", timeout=PATIENCE)

@@ -46,7 +46,7 @@ def test_the_shape_of_the_step() -> None:
         ({"stage": "dpo"}, "stage dpo"),
         ({"attention": "flash2"}, "attention flash2: use sdpa"),
         ({"seq_len": {"mean": 10, "max": 20}, "micro_batch": 2}, "unequal length"),
-        ({"offload": {"optimizer": "cpu"}}, "offload"),
+        ({"offload": {"optimizer": "cpu"}}, "one card"),
         ({"compile": True}, "torch.compile"),
         ({"fused_kernels": ["norm"]}, "fused kernels"),
         ({"framework": "unsloth", "gradient_checkpointing": "none"}, "unsloth"),
