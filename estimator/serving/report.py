@@ -146,16 +146,15 @@ def fit_of(plan: Plan, found: Memory, shown: Range, usable: int) -> Fit:
     margin = found.left - found.cache.needed
     blocked = plan.engine == "vllm" and plan.taken > 0 and usable < utilization(plan) * (plan.total or 0)
     return Fit(
-        verdict="does_not_fit" if blocked else _verdict(margin, found.uncertain[0], shown.high > usable),
+        verdict="does_not_fit" if blocked else _verdict(margin, found.uncertain[0]),
         usable=usable,
         margin=margin,
         confidence=0.01 if blocked else _confidence(margin, max(found.uncertain[0], 1)),
     )
 
 
-def _verdict(margin: int, unsure: int, crowded: bool) -> Verdict:
-    """``crowded``: the high end of what the card shows is beyond it, so that nothing is sure."""
-    if margin >= unsure and not crowded:
+def _verdict(margin: int, unsure: int) -> Verdict:
+    if margin >= unsure:
         return "fits"
     return "tight" if margin >= 0 else "does_not_fit"
 

@@ -126,7 +126,7 @@ def test_bf16_on_a_card_without_it_is_flagged() -> None:
         ({"parallel": {"engine": "fsdp2", "data": 8, "expert": 2}}, "parallel"),
         ({"parallel": {"engine": "fsdp2", "data": 8, "tensor": 2}, "method": "lora"}, "parallel"),
         ({"parallel": {"engine": "fsdp2", "data": 8}, "gpu_count": 4}, "gpu_count"),
-        ({"offload": {"optimizer": "cpu"}}, "offload"),
+        ({"offload": {"optimizer": "cpu"}, "parallel": {"engine": "ddp", "data": 2}}, "offload"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_a_sentence(fields: dict[str, Any], field: str) -> None:
