@@ -66,9 +66,11 @@ def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
         )
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
         if result.fit.verdict != "fits":
-            shown = card.on_device(sizes, spread_around(setting))
-            found = Outcome(sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()))
-            result.downgrades, result.plan = lowered(run, complete, found, _around(model, gpu))
+            shown = card.on_device(sizes, spreadaround_of(setting))
+            found = Outcome(
+                sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()), result.host.ram
+            )
+            result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
     return result
 
 
@@ -79,7 +81,8 @@ def definite(complete: Run, model: ModelMatch, gpu: GpuMatch | None) -> Setting:
     return setting._replace(online=online_of(complete, setting.arch, total))
 
 
-def _around(model: ModelMatch, gpu: GpuMatch) -> Around:
+def around_of(model: ModelMatch, gpu: GpuMatch) -> Around:
+    """A model on a card, with the estimator's own ways."""
     return Around(
         arch=model.architecture,
         gpu=gpu,
@@ -109,12 +112,13 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
     except EstimatorError:
         return None
     peak = peak_of(setting)
-    if run.host_ram_gib is not None and host_of(run, setting, peak).ram > run.host_ram_gib * GIB:
+    host = host_of(run, setting, peak).ram
+    if run.host_ram_gib is not None and host > run.host_ram_gib * GIB:
         return None
     sizes = sizes_of(setting, peak, gpu)
-    shown = card.on_device(sizes, spread_around(setting))
+    shown = card.on_device(sizes, spreadaround_of(setting))
     verdict = card.verdict_of(shown[1], shown[2], usable_bytes(run, gpu)) if gpu is not None else None
-    return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()))
+    return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()), host)
 
 
 def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assumption]) -> Estimate:
@@ -127,7 +131,7 @@ def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assump
     if gpu is not None and usable is not None and result.fit.verdict != "fits":
         found = serving_outcome(complete, arch, gpu, usable)
         if found is not None:
-            result.downgrades, result.plan = lowered(run, complete, found, _around(model, gpu))
+            result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
     return result
 
 
@@ -166,7 +170,7 @@ def with_format(run: Run, model: ModelMatch) -> Run:
 def measured(setting: Setting, gpu: GpuMatch | None, usable: int | None) -> tuple[int, Range, Verdict | None]:
     """Allocated peak, device range and verdict of a setting."""
     sizes = sizes_of(setting, peak_of(setting), gpu)
-    shown = card.device(card.reserved(sizes, spread_around(setting)))
+    shown = card.device(card.reserved(sizes, spreadaround_of(setting)))
     return sizes.allocated, shown, card.fit(shown, usable).verdict if usable is not None else None
 
 
@@ -206,7 +210,7 @@ def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
     return card.Sizes(static, peak.live - static, workspace)
 
 
-def spread_around(setting: Setting) -> card.Spread:
+def spreadaround_of(setting: Setting) -> card.Spread:
     """How far the truth may lie from the estimate."""
     sureness = "near" if "near" in setting.regime.quirks else spread_of(setting.arch.model_type)
     return card.spread(sureness, regime_name(setting))
@@ -214,7 +218,7 @@ def spread_around(setting: Setting) -> card.Spread:
 
 def most_live(setting: Setting, sizes: card.Sizes, usable: int) -> int:
     """Live bytes with which the run still fits."""
-    return sizes.static + card.most_dynamic(usable, sizes, spread_around(setting))
+    return sizes.static + card.most_dynamic(usable, sizes, spreadaround_of(setting))
 
 
 def regime_name(setting: Setting) -> str:
@@ -230,7 +234,7 @@ def regime_name(setting: Setting) -> str:
 
 def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
     """Everything that one card holds."""
-    around = spread_around(setting)
+    around = spreadaround_of(setting)
     held = card.reserved(sizes, around)
     return PerGpu(
         allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),

@@ -255,6 +255,8 @@ class ServingMemory(BaseModel):
     ``kv_bytes_low`` and ``high`` bound the cache in nine of ten cases. ``users_possible``: requests of the asked length
     at once; ``utilization_needed``: the smallest share of the card with which what was asked for starts;
     ``layers_possible``: what ``-ngl`` may be; ``best_format``: the weights with the most bits that fit.
+    ``needed_bytes``: weights, work space and the cache of all requests; an engine that fills a share of the card takes
+    more. Steps of a serving engine are measured against it: ``needed_bytes`` less ``saves`` is a step's peak.
     """
 
     weights_bytes: int | None = None
@@ -274,6 +276,7 @@ class ServingMemory(BaseModel):
     layers_on_card: int | None = None
     layers_possible: int | None = None
     best_format: str | None = None
+    needed_bytes: int | None = None
 
 
 class Host(BaseModel):
@@ -296,7 +299,9 @@ class Step(BaseModel):
     """One move that lowers the peak (``saves`` bytes of allocated memory), what it costs and what to type.
 
     ``change`` is a partial Run in which null takes a field away: ``estimator.downgrades.applied`` merges it. ``note``
-    says what changes for the result; ``commands`` are flags of the run's own framework or engine.
+    says what changes for the result, and what the computer's own memory must hold; ``commands`` are flags of the run's
+    own framework or engine, empty only for another card, which needs none. Of a serving engine, ``allocated_peak`` is
+    what all requests need (``serving.needed_bytes`` of the run before), not the share of the card that it fills.
     """
 
     id: str

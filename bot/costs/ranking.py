@@ -11,7 +11,7 @@ from estimator.cost.accelerators import accelerator_of
 from estimator.downgrades import hardware
 from estimator.economics import PricedOffer, TimeEstimate
 from estimator.errors import EstimatorError
-from estimator.estimate import completed, estimate, outcome_of, with_format
+from estimator.estimate import around_of, completed, estimate, outcome_of, with_format
 from estimator.schema import Estimate, Run
 
 MOST_CARDS = 8
@@ -74,7 +74,7 @@ def _holding(asked: Run, name: str, gpu: GpuMatch, model: ModelMatch) -> Run | N
         first = outcome_of(complete, model)
         if first is not None and first.fits:
             return run
-        for more in _spread(run, complete):
+        for more in _spread(run, complete, model, gpu):
             wide = completed(with_format(more, model), model, gpu)[0]
             outcome = outcome_of(wide, model)
             if outcome is not None and outcome.fits:
@@ -84,11 +84,11 @@ def _holding(asked: Run, name: str, gpu: GpuMatch, model: ModelMatch) -> Run | N
     return None
 
 
-def _spread(run: Run, complete: Run) -> list[Run]:
+def _spread(run: Run, complete: Run, model: ModelMatch, gpu: GpuMatch) -> list[Run]:
     """The run over more cards of the kind, as the moves to other hardware spread it."""
     if run.gpu_count:
         return []
-    grades = hardware.cards(complete, None)  # type: ignore[arg-type]
+    grades = hardware.cards(complete, around_of(model, gpu))
     wider = [one for one in grades if (one.gpu_count or 1) <= MOST_TOGETHER]
     fields = ("gpu_count", "parallel", "micro_batch", "grad_accum")
     return [run.model_copy(update={name: getattr(one, name) for name in fields}) for one in wider]

@@ -9,12 +9,13 @@ from estimator.schema import Range, Run, Verdict
 
 
 class Outcome(NamedTuple):
-    """Bytes: the allocated peak, what the card shows (low, expected, high), and the peaks of the phases."""
+    """Bytes: the allocated peak, what the card shows (low, expected, high), the phases' peaks, the host's memory."""
 
     allocated: int
     shown: tuple[int, int, int]
     verdict: Verdict | None
     phases: tuple[int, ...] = ()
+    host: int = 0
 
     @property
     def range(self) -> Range:

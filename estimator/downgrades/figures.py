@@ -2,10 +2,15 @@
 
 from typing import Any
 
+from estimator.catalogue import find_gpu
 from estimator.regimes import tokens_per_row
 from estimator.schema import Run
 
 FAMILIES = {"lion": "Lion"}
+VISIBLE = {
+    "NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES", "Intel": "ZE_AFFINITY_MASK",
+    "Huawei": "ASCEND_RT_VISIBLE_DEVICES",
+}  # fmt: skip
 SHARDING = {
     "fsdp1": ("FSDP", "FSDP"), "fsdp2": ("FSDP", "FSDP"), "deepspeed": ("ZeRO-3", "ZeRO-3"),
     "device_map": ("layers dealt out", "按层分摊"), "tensor": ("tensor parallel", "张量并行"),
@@ -37,8 +42,16 @@ def figures(run: Run) -> dict[str, Any]:
         "cache_tokens": total * micro * (run.concurrency or 1),
         "gpu_count": cards,
         "devices": ",".join(map(str, range(cards))),
+        "visible": _visible(run),
         **_groups(run),
     }
+
+
+def _visible(run: Run) -> str:
+    """The variable that chooses among the cards of a vendor."""
+    first = run.gpu if isinstance(run.gpu, str) or not run.gpu else run.gpu[0]
+    vendor = find_gpu(str(first)).vendor if first else "NVIDIA"
+    return VISIBLE.get(vendor, VISIBLE["NVIDIA"])
 
 
 def _groups(run: Run) -> dict[str, Any]:

@@ -41,9 +41,14 @@ def table_of(run: Run, framework: str | None = None) -> dict[str, Any] | None:
 
 
 def offered(run: Run, fields: tuple[str, ...]) -> bool:
-    """Whether the run's framework can be told the values that ``fields`` (dotted) have in it."""
+    """Whether the run's framework can be told the values that ``fields`` (dotted) have in it.
+
+    A training framework of which nothing is known has switches of its own for what all have; an engine has not.
+    """
     known = table_of(run)
-    return known is None or all(_lines(known, name, _value(run, name), run) is not None for name in fields)
+    if known is None:
+        return run.task == "train"
+    return all(_lines(known, name, _value(run, name), run) is not None for name in fields)
 
 
 def commands(run: Run, change: Mapping[str, Any], framework: str | None = None) -> list[str]:
@@ -69,6 +74,9 @@ def _offloads(change: Mapping[str, Any]) -> bool:
 
 def _lines(known: dict[str, Any], name: str, value: Any, run: Run) -> list[str] | None:
     told = str(value).lower() if isinstance(value, bool) else value
+    if name.startswith("offload.") and run.parallel is not None and run.parallel.engine in ("fsdp1", "fsdp2"):
+        # FSDP has one switch, for weights, gradients and states together.
+        return [] if name == "offload.optimizer" else known.get(f"{name}={told},fsdp")
     keys = (f"{name}={told},adapted",) if run.task == "train" and adapted(run) else ()
     return next((known[key] for key in (*keys, f"{name}={told}", name) if key in known), None)
 

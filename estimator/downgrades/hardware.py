@@ -1,18 +1,28 @@
 """Moves to other hardware: more of the same cards, or the smallest card that holds the run."""
 
+from estimator.catalogue import GpuMatch
 from estimator.catalogue.sizes import sizes_gb
 from estimator.downgrades.around import Around
 from estimator.downgrades.figures import effective_batch
-from estimator.downgrades.training import changed, half_type
+from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import Offload, Parallel, Run
 from estimator.serving.plan import SERVERS
 
 GIB = 1 << 30
-COUNTS = (2, 3, 4, 6, 8, 12, 16, 32, 64)
+FSDP = ("fsdp1", "fsdp2")
+MOST_CARDS = {"datacenter": 64, "npu": 64, "class": 64, "consumer": 8, "workstation": 8}
+"""Cards of one kind that are worked with together; laptops, unified memory and slices of a card have no second."""
+DATACENTER_GB = 40
+"""From this size on a card of which only the size is known counts as a datacenter's."""
 WHOLE = 3
 """ZeRO's stage that shares out weights, gradients and states."""
 TENSOR_COUNTS = (2, 4, 8, 16)
-SHARDED_COUNTS = (2, 4, 8, 16, 32, 64)
+
+
+def most_cards(gpu: GpuMatch) -> int:
+    """How many cards of a kind are offered at most; 1 where there is no second."""
+    small = gpu.kind == "class" and gpu.nominal_gb < DATACENTER_GB
+    return MOST_CARDS["consumer"] if small else MOST_CARDS.get(gpu.kind, 1)
 
 
 def shard(run: Run, around: Around) -> tuple[Run, ...]:
@@ -37,18 +47,29 @@ def offload_optimizer(run: Run, around: Around) -> tuple[Run, ...]:
 
 
 def offload_parameters(run: Run, around: Around) -> tuple[Run, ...]:
-    """Weights wait in host memory too: ZeRO-3."""
+    """Weights wait in host memory too: FSDP where the run has it, else ZeRO-3, which does not take 4-bit weights."""
+    if run.parallel is not None and run.parallel.engine in FSDP:
+        return _offloaded_by_fsdp(run, around)
     return _offloaded(run, around, WHOLE, {"optimizer": "cpu", "parameters": "cpu"}) if run.method != "qlora" else ()
+
+
+def _offloaded_by_fsdp(run: Run, around: Around) -> tuple[Run, ...]:
+    """FSDP keeps pieces of weights, gradients and states on the host together; bitsandbytes has no such states."""
+    known = run.offload or Offload()
+    able = around.gpu.vendor in CUDA and "8bit" not in str(run.optimizer) and "paged" not in str(run.optimizer)
+    if known.parameters != "none" or not able:
+        return ()
+    return (changed(run, offload=known.model_copy(update={"optimizer": "cpu", "parameters": "cpu"})),)
 
 
 def _offloaded(run: Run, around: Around, zero: int, places: dict[str, str]) -> tuple[Run, ...]:
     known, offload = run.parallel or Parallel(), run.offload or Offload()
-    able = known.engine == "deepspeed" or (known.engine == "none" and (run.gpu_count or 1) == 1)
+    able = known.engine in ("deepspeed", "none", "ddp")
     if not able or run.optimizer != "adamw" or around.gpu.vendor != "NVIDIA":
         return ()
     if all(getattr(offload, name) == place for name, place in places.items()):
         return ()
-    data = known.data if known.engine == "deepspeed" else 1
+    data = known.data if known.engine == "deepspeed" else run.gpu_count or 1
     parallel = known.model_copy(update={"engine": "deepspeed", "data": data, "zero": max(known.zero, zero)})
     precision = f"deepspeed-{half_type(around)}"
     update = changed(
@@ -62,10 +83,11 @@ def cards(run: Run, around: Around) -> tuple[Run, ...]:
     known = run.gpu_count or 1
     if isinstance(run.gpu, list) or run.engine in SERVERS:
         return ()
+    counts = range(known + 1, most_cards(around.gpu) + 1)
     if run.task == "train":
-        return tuple(one for count in SHARDED_COUNTS if count > known for one in _trained_on(run, count))
+        return tuple(one for count in counts for one in _trained_on(run, count))
     dealt = Parallel(engine="device_map")
-    return tuple(changed(run, gpu_count=count, parallel=dealt) for count in COUNTS if count > known)
+    return tuple(changed(run, gpu_count=count, parallel=dealt) for count in counts)
 
 
 def tensor_parallel(run: Run, around: Around) -> tuple[Run, ...]:
@@ -77,7 +99,7 @@ def tensor_parallel(run: Run, around: Around) -> tuple[Run, ...]:
     return tuple(
         changed(run, gpu_count=count, parallel=parallel.model_copy(update={"engine": "none", "tensor": count}))
         for count in TENSOR_COUNTS
-        if count > known and around.arch.heads % count == 0
+        if known < count <= most_cards(around.gpu) and around.arch.heads % count == 0
     )
 
 

@@ -67,11 +67,19 @@ def kv_4bit(run: Run, around: Around) -> tuple[Run, ...]:
 
 
 def users(run: Run, around: Around) -> tuple[Run, ...]:
-    """Fewer sequences at once, halved down to one."""
-    field = "concurrency" if (run.concurrency or 1) > 1 else "micro_batch"
-    known = getattr(run, field) or 1
-    sizes = [known >> shift for shift in range(1, known.bit_length())]
-    return tuple(changed(run, **{field: size}) for size in sizes)
+    """Fewer requests at once, halved down to one."""
+    return tuple(changed(run, concurrency=size) for size in _halves(run.concurrency or 1))
+
+
+def batch(run: Run, around: Around) -> tuple[Run, ...]:
+    """Fewer sequences in a batch, halved down to one, where there is one request at once."""
+    if (run.concurrency or 1) > 1:
+        return ()
+    return tuple(changed(run, micro_batch=size) for size in _halves(run.micro_batch or 1))
+
+
+def _halves(known: int) -> list[int]:
+    return [known >> shift for shift in range(1, known.bit_length())]
 
 
 def int8(run: Run, around: Around) -> tuple[Run, ...]:
@@ -107,11 +115,14 @@ def low_bits(run: Run, around: Around) -> tuple[Run, ...]:
 
 
 def _files(run: Run, around: Around, names: tuple[str, ...]) -> tuple[Run, ...]:
-    if run.engine not in FILES:
+    moved: dict[str, object] = {}
+    if run.engine == "hf" and around.gpu.vendor == "Apple" and run.task == "infer":
+        moved = {"engine": "llama.cpp", "parallel": None, "attention": None, "logits": None, "precision": None}
+    elif run.engine not in FILES:
         return ()
     known = weight_format(run.weight_format).bits if run.weight_format else 16.0
     smaller = [name for name in names if weight_format(name).bits < known]
-    return tuple(around.refill(changed(run, weight_format=name)) for name in smaller)
+    return tuple(around.refill(changed(run, weight_format=name, **moved)) for name in smaller)
 
 
 def context(run: Run, around: Around) -> tuple[Run, ...]:

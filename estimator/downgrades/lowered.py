@@ -11,7 +11,7 @@ from estimator.downgrades.search import Made, Search, chain, singles
 from estimator.downgrades.steps import Pinner, merged, step
 from estimator.schema import Plan, Run, Step
 
-LEAST_SAVED = 0.01
+LEAST_SAVED = 0.02
 """Share of the peak below which a move saves nothing worth the words."""
 BETTER = ("does_not_fit", "tight", "fits")
 

@@ -14,6 +14,8 @@ from estimator.downgrades.moves import HARDWARE, SPARED, Move, Rule, fixed
 from estimator.schema import Run
 
 STRONGEST = -1
+MOST_HOST = 2 << 40
+"""Bytes of host memory beyond which no move goes by itself: few machines have more than 2 TiB."""
 FIXED = ("card",)
 """Moves whose one grade depends on the run: in a chain they stay as they were first made."""
 
@@ -59,8 +61,13 @@ class Search:
     def measure(self, run: Run) -> Outcome | None:
         """What a run comes to; None where it is refused."""
         if id(run) not in self._outcomes:
-            self._outcomes[id(run)] = run, self.around.measure(run)
+            found = self.around.measure(run)
+            self._outcomes[id(run)] = run, found if found is not None and self._held(found) else None
         return self._outcomes[id(run)][1]
+
+    def _held(self, found: Outcome) -> bool:
+        """Whether a computer's own memory holds what it must; where it is not known, as much as servers have."""
+        return self.run.host_ram_gib is not None or found.host <= max(MOST_HOST, self.outcome.host)
 
     def grades(self, move: Move, run: Run) -> tuple[Run, ...]:
         """The runs after a move that the run's framework has switches for, the mildest first."""
@@ -106,8 +113,14 @@ def chain(search: Search) -> list[Made]:
         return [alone]
     if not found.outcome.fits:
         kept = _kept(search, tuple(pick for pick in found.picks if pick.move.name not in SPARED))
-        found = _until_it_fits(search, [move for move in moves if move.name in HARDWARE], kept or start)
+        found = _on_hardware(search, [move for move in moves if move.name in HARDWARE], kept or start) or found
     return _told(search, _no_more_than_needed(search, found.picks)) if found.outcome.fits else []
+
+
+def _on_hardware(search: Search, moves: list[Move], reached: Reached) -> Reached | None:
+    """The chain with the cheapest hardware that holds the run: more of the cards or another, never both."""
+    tried = (_with(search, reached, move) for move in moves)
+    return next((one for one in tried if one is not None and one.outcome.fits), None)
 
 
 def _one_that_fits(search: Search) -> Made | None:

@@ -14,6 +14,7 @@ from estimator.regimes import adapted
 from estimator.schema import Run, Step
 from estimator.serving.engines import is_served
 
+GIB = 1 << 30
 DECIDING = defaults.DECIDING | {"gpu", "gpu_count", "parallel", "autocast"}
 """Fields from which others are filled."""
 
@@ -33,7 +34,9 @@ class Told:
             *([run.weight_format] if run.weight_format else []),
         ]
         before, before_zh = table()["method"].get(made.before.method, ("", ""))
-        self.figures = figures(run) | {"method_before": before, "method_before_zh": before_zh, "size": _size(made)}
+        size = _size(made)
+        named = {"method_before": before, "method_before_zh": before_zh, "size": size, "article": article(size)}
+        self.figures = figures(run) | named
 
     def text(self, key: str, default: str = "") -> str:
         """A text or a cost with its figures filled in."""
@@ -41,22 +44,33 @@ class Told:
         template: str = found if found is not None else self.facts.get(key, default)
         return template.format_map(self.figures)
 
+    def note(self, key: str, host: int) -> str:
+        """A note with what the computer's own memory must hold."""
+        told = self.text(key)
+        return told + str(table()["host"][key]).format(gib=max(round(host / GIB), 1)) if host else told
+
 
 def _size(made: Made) -> str:
     return f"{find_gpu(made.run.gpu).nominal_gb:g}" if made.move == "card" and isinstance(made.run.gpu, str) else ""
+
+
+def article(size: str) -> str:
+    """Of a number that is read aloud: an 8, an 11, an 18, an 80."""
+    return "an" if size.startswith("8") or size in ("11", "18") else "a"
 
 
 def step(made: Made, change: dict[str, Any]) -> Step:
     """The step for a move; ``change`` is what it changes."""
     told = Told(made)
     suffix = told.text("suffix")
+    host = made.outcome.host if made.outcome.host > made.was.host else 0
     return Step.model_validate(
         {
             "id": f"{made.move}-{suffix.lower()}" if suffix else made.move,
             "title": told.text("title"),
             "title_zh": told.text("title_zh"),
-            "note": told.text("note"),
-            "note_zh": told.text("note_zh"),
+            "note": told.note("note", host),
+            "note_zh": told.note("note_zh", host),
             "change": change,
             "allocated_peak": made.outcome.allocated,
             "device_peak": made.outcome.range,

@@ -53,11 +53,11 @@ def outcome(run: Run, arch: Architecture, gpu: GpuMatch, usable: int) -> Outcome
     found = memory_of(plan)
     if run.host_ram_gib is not None and found.host > gib(run.host_ram_gib):
         return None
-    needed = found.weights.bytes + found.beside + found.cache.needed
+    needed = needed_of(found)
     held = Range(low=needed - found.uncertain[0], expected=needed, high=needed + found.uncertain[1])
     shown = device(plan, found, held)
     verdict = fit_of(plan, found, shown, usable).verdict
-    return Outcome(needed, (shown.low, shown.expected, shown.high), verdict, (needed,))
+    return Outcome(needed, (shown.low, shown.expected, shown.high), verdict, (needed,), found.host)
 
 
 def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
@@ -116,6 +116,11 @@ def blocks(found: Memory) -> list[Block]:
     return sorted((block for block in listed if block.bytes), key=lambda block: -block.bytes)
 
 
+def needed_of(found: Memory) -> int:
+    """What all requests need at once, however large a share of the card the engine takes."""
+    return found.weights.bytes + found.beside + found.cache.needed
+
+
 def serving_memory(plan: Plan, found: Memory) -> ServingMemory:
     """What the engine would print."""
     cache = found.cache
@@ -136,6 +141,7 @@ def serving_memory(plan: Plan, found: Memory) -> ServingMemory:
         kv_bytes_high=printed + unsure[1],
         users_possible=cache.users,
         layers_on_card=found.layers_on_card,
+        needed_bytes=needed_of(found),
     )
 
 

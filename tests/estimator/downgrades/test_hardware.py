@@ -1,0 +1,130 @@
+"""Moves to other hardware, and what they ask of the computer's own memory."""
+
+from typing import Any
+
+import pytest
+
+from estimator.catalogue import find_gpu
+from estimator.downgrades import applied
+from estimator.downgrades.hardware import most_cards
+from estimator.estimate import estimate
+from estimator.schema import Estimate, Run, Step
+
+HARDWARE = ("cards-", "card-")
+
+
+def lowered(**fields: Any) -> Estimate:
+    return estimate(Run.model_validate(fields))
+
+
+def told(found: Estimate) -> list[Step]:
+    return [*found.downgrades, *(found.plan.chain if found.plan else [])]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model": "llama-3.1-70b", "method": "full", "gpu": "RTX 2060", "framework": "trl"},
+        {"model": "qwen2.5-7b", "method": "full", "gpu": "RTX 2060", "stage": "pretrain"},
+        {"model": "deepseek-v3", "method": "full", "gpu": "RTX 3090"},
+        {"model": "llama-3.1-70b", "method": "qlora", "gpu": "8GB", "seq_len": 8192},
+    ],
+)
+def test_a_plan_has_one_move_to_other_hardware(fields: dict[str, Any]) -> None:
+    found = lowered(**fields)
+    ids = found.plan.steps if found.plan else []
+    assert len([one for one in ids if one.startswith(HARDWARE)]) <= 1
+    assert all((applied(Run(model="7b"), step.change).gpu_count or 1) <= 8 for step in told(found))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "most"),
+    [("RTX 3090", 8), ("A100 80GB", 64), ("Apple M3 Max 36GB", 1), ("RTX 4090 Laptop", 1), ("24GB", 8), ("80GB", 64)],
+)
+def test_how_many_cards_of_a_kind(gpu: str, most: int) -> None:
+    assert most_cards(find_gpu(gpu)) == most
+
+
+@pytest.mark.parametrize("gpu", ["Apple M3 Max 36GB", "RTX 4090 Laptop"])
+def test_no_second_card_where_there_is_none(gpu: str) -> None:
+    found = lowered(model="qwen2.5-32b", task="infer", gpu=gpu)
+    assert not [step for step in told(found) if step.id.startswith("cards-")]
+
+
+def test_apple_gets_gguf_and_no_bitsandbytes() -> None:
+    found = lowered(model="qwen2.5-32b", task="infer", gpu="Apple M3 Max 36GB")
+    ids = [step.id for step in told(found)]
+    assert found.fit.verdict != "fits"
+    assert not {"int8", "4bit"} & set(ids)
+    step = next(step for step in told(found) if step.id.startswith("gguf-"))
+    assert step.change["engine"] == "llama.cpp"
+    assert step.verdict == "fits"
+    assert step.commands
+
+
+def test_another_vendor_has_a_variable_of_its_own() -> None:
+    found = lowered(model="qwen2.5-32b", task="infer", gpu="RX 7900 XTX")
+    step = next(step for step in found.downgrades if step.id.startswith("cards-"))
+    assert step.commands[0].startswith("HIP_VISIBLE_DEVICES=0,1")
+
+
+@pytest.mark.parametrize("gpu", ["A100 40GB", "H100"])
+def test_the_count_is_the_least(gpu: str) -> None:
+    found = lowered(model="qwen2.5-7b" if gpu == "A100 40GB" else "llama-3.1-70b", method="full", gpu=gpu)
+    step = next(step for step in found.downgrades if step.id.startswith("cards-"))
+    fewer = step.change["gpu_count"] - 1
+    run = applied(Run.model_validate({"model": found.run.model, "method": "full", "gpu": gpu}), step.change)  # type: ignore[union-attr]
+    assert run.parallel is not None
+    less = run.model_copy(update={"gpu_count": fewer, "parallel": run.parallel.model_copy(update={"data": fewer})})
+    assert estimate(less).fit.verdict != "fits"
+
+
+def test_fsdp_keeps_parameters_on_the_host() -> None:
+    sharded = {"gpu_count": 2, "parallel": {"engine": "fsdp2", "data": 2, "zero": 3}}
+    found = lowered(model="llama-3.1-70b", method="qlora", gpu="RTX 3090", framework="trl", **sharded)
+    step = next(step for step in found.downgrades if step.id == "offload-parameters")
+    assert step.verdict == "fits"
+    assert any("fsdp_offload_params: true" in line for line in step.commands)
+    assert found.plan is not None
+    assert not [one for one in found.plan.steps if one.startswith(HARDWARE)]
+
+
+def test_two_cards_offload_as_one_does() -> None:
+    run = {"model": "llama-3.1-8b", "method": "full", "gpu": "RTX 3090", "framework": "trl"}
+    one = {step.id for step in lowered(**run).downgrades if step.id.startswith("offload-")}
+    two = {step.id for step in lowered(**run, gpu_count=2).downgrades if step.id.startswith("offload-")}
+    assert one <= two
+
+
+def test_host_memory_is_told_and_bounded() -> None:
+    small = lowered(model="llama-3.1-8b", method="full", gpu="24GB", framework="trl")
+    step = next(step for step in small.downgrades if step.id == "offload-parameters")
+    assert "GiB" in step.note
+    assert "GiB 主机内存" in step.note_zh
+    huge = lowered(model="deepseek-v3", method="full", gpu="H200")
+    assert "offload-parameters" not in [one.id for one in told(huge)]
+
+
+@pytest.mark.parametrize("engine", ["exllama", "tgi", "vllm", "sglang", "llama.cpp", "ollama"])
+def test_every_move_but_another_card_is_typed(engine: str) -> None:
+    fields: dict[str, Any] = {"concurrency": 16} if engine != "ollama" else {"micro_batch": 16}
+    found = lowered(model="qwen2.5-32b", task="serve", engine=engine, gpu="RTX 3090", context_len=32768, **fields)
+    assert found.downgrades
+    assert [one.id for one in told(found) if not one.commands and not one.id.startswith("card-")] == []
+
+
+@pytest.mark.parametrize("engine", ["tgi", "vllm", "sglang"])
+def test_what_a_step_saves_is_saved_of_what_all_requests_need(engine: str) -> None:
+    found = lowered(model="qwen2.5-32b", task="serve", engine=engine, gpu="RTX 3090", context_len=32768, concurrency=8)
+    assert found.serving is not None
+    assert found.serving.needed_bytes is not None
+    for step in found.downgrades:
+        assert step.saves == found.serving.needed_bytes - step.allocated_peak >= 0
+
+
+@pytest.mark.parametrize(("size", "title"), [("80", "an 80 GB card"), ("180", "a 180 GB card")])
+def test_the_article_of_a_size(size: str, title: str) -> None:
+    from estimator.downgrades.facts import facts
+    from estimator.downgrades.steps import article
+
+    assert facts("card")["title"].format(article=article(size), size=size).startswith(title)
