@@ -36,6 +36,17 @@ class RentShown(BaseModel):
     classes: list[dict[str, Any]]
 
 
+class FewestShown(BaseModel):
+    """The least count of a card that holds a run, how it is spread, and its peak; not ``fits``: none was found."""
+
+    gpu: str
+    gpu_count: int
+    fits: bool
+    peak_bytes: int = 0
+    way: str = ""
+    way_zh: str = ""
+
+
 class Choice(BaseModel):
     """A value of a field that may have been meant by a word that was not understood."""
 
@@ -56,6 +67,7 @@ class Answer(BaseModel):
     """The reply to one message; ``runs`` hold only what the words said, plus what was resolved from them.
 
     ``smallest_card_gb`` has, for each estimate without a card, the smallest size of card that holds it;
+    ``fewest`` has, for each run of a question how many of a card are needed, the least count;
     ``unknown_family`` is the family named with a size that stands in for it. ``entries`` are what the knowledge says to
     the question, by id. ``remarks`` is what a pasted config or command has that is not a run: unknown keys,
     contradictions, defaults. ``spoken``, which is not printed, holds
@@ -74,6 +86,7 @@ class Answer(BaseModel):
     estimates: list[Estimate] = []
     smallest_card_gb: list[int | None] = []
     rents: list[RentShown | None] = []
+    fewest: list[FewestShown | None] = []
     unknown_family: str = ""
     prices: Any = None
     diagnosis: Diagnosis | None = None

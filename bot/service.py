@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pydantic import ValidationError
 
-from bot.answer import Answer, ReadingShown, RentShown
+from bot.answer import Answer, FewestShown, ReadingShown, RentShown
 from bot.answers.reading import reading_text, remarks
 from bot.answers.render import rendered
 from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
@@ -17,7 +17,7 @@ from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
 from bot.reading.read import Reading, read_paste
-from estimator.catalogue import find_model
+from estimator.catalogue import find_gpu, find_model
 from estimator.catalogue.sizes import smallest_size_gb
 from estimator.downgrades import applied
 from estimator.errors import EstimatorError
@@ -85,6 +85,7 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
         answer.estimates = [_estimate_or_problem(run, question.question, answer.lang) for run in question.runs]
         answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
         answer.rents = [_rent(found) for found in answer.estimates]
+        answer.fewest = [_fewest(run) for run in question.runs] if question.question == "need_gpu" else []
         _ask_back(answer)
     return rendered(answer, question.doubts)
 
@@ -225,6 +226,19 @@ def _rent(found: Estimate) -> RentShown | None:
     from bot.costs.rents import rent_shown
 
     return rent_shown(found.run)
+
+
+def _fewest(fields: dict[str, Any]) -> FewestShown | None:
+    """How many of the card that a run names it needs."""
+    from estimator.fewest import fewest_or_none  # few questions ask for a count
+
+    found = fewest_or_none(run_of(fields)) if fields.get("gpu") and fields.get("model") else None
+    if found is None:
+        return None
+    return FewestShown(
+        gpu=find_gpu(str(fields["gpu"])).name, gpu_count=found.gpu_count, fits=found.run is not None,
+        peak_bytes=found.peak, way=found.way, way_zh=found.way_zh,
+    )  # fmt: skip
 
 
 def diagnose(text: str, lang: str | None = None) -> Diagnosis:

@@ -67,9 +67,7 @@ def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
         if result.fit.verdict != "fits":
             shown = card.on_device(sizes, spreadaround_of(setting))
-            found = Outcome(
-                sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()), result.host.ram
-            )
+            found = Outcome(sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()), result.host.ram)
             result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
     return result
 

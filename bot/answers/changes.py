@@ -4,6 +4,7 @@ from bot.answer import Answer
 from bot.answers.describe import Describer
 from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
+from bot.answers.useful import most_useful
 from bot.texts import name_of, say
 from estimator.schema import Estimate, Run, Step
 from estimator.serving.engines import is_served
@@ -17,7 +18,7 @@ class Changes:
     """Steps and plan of one of an answer's estimates, in its language."""
 
     def __init__(self, found: Estimate | None, ledger: Ledger, lang: str, index: int = 0) -> None:
-        self.path = f"estimates[{index}]"
+        self.path, self.found = f"estimates[{index}]", found
         self.steps = found.downgrades if found else []
         self.plan = found.plan if found else None
         self.ledger, self.lang = ledger, lang
@@ -37,14 +38,7 @@ class Changes:
         return [self._title(path), self.ledger.gib(f"{path}.allocated_peak"), saved, told]
 
     def _most_useful(self) -> list[int]:
-        """Those of the plan, those that fit, and those that save most, in their own order."""
-        planned = set(self.plan.steps) if self.plan else set()
-
-        def use(number: int) -> tuple[bool, bool, int]:
-            step = self.steps[number]
-            return step.id in planned, step.verdict == "fits", step.saves
-
-        return sorted(sorted(range(len(self.steps)), key=use, reverse=True)[:MOST_SHOWN])
+        return most_useful(self.found, MOST_SHOWN) if self.found else []
 
     def _costs(self, step: Step) -> list[str]:
         found = [(name, getattr(step, name)) for name in COSTS]

@@ -56,7 +56,7 @@ def _plan(voice: Voice, found: Estimate) -> list[Action]:
 def _steps(voice: Voice, found: Estimate) -> list[Action]:
     return [
         labelled("apply", voice.say("button_step", number=number, title=title_of(voice, step)), step.id, step.change)
-        for number, step in enumerate(listed(found.downgrades)[:MOST_STEPS], start=1)
+        for number, step in enumerate(listed(found)[:MOST_STEPS], start=1)
     ]
 
 

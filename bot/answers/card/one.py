@@ -43,7 +43,7 @@ def lead(voice: Voice) -> str:
     if voice.answer.estimates[0].fit.verdict is None:
         return "\n".join([sentence, *voice.template("card_smallest")])
     word, colon, rest = sentence.partition(voice.name("sign", "colon").strip())
-    return f"**{word}**{colon}{rest}"
+    return "\n".join([*(f"**{line}**" for line in voice.template("fewest")), f"**{word}**{colon}{rest}"])
 
 
 def breakdown(voice: Voice) -> str:

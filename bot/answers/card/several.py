@@ -48,7 +48,7 @@ def lead(voice: Voice) -> str:
     judged = [one.fit.verdict for one in voice.answer.estimates if one.fit.verdict]
     counted = [(voice.name("verdict", verdict), judged.count(verdict)) for verdict in ORDER if verdict in judged]
     told = voice.name("sign", "comma").join(voice.say("counted", verdict=name, count=count) for name, count in counted)
-    return f"**{told}**" if told else ""
+    return "\n".join([*voice.template("fewest"), *([f"**{told}**"] if told else [])])
 
 
 def rows(voice: Voice) -> str:

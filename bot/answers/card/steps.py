@@ -1,9 +1,10 @@
 """What to change first, in words."""
 
 from bot.answers.card.voice import Voice, coarse
-from estimator.schema import Step
+from bot.answers.useful import most_useful
+from estimator.schema import Estimate, Step
 
-FIRST_LISTED, MOST_LISTED = 3, 6
+MOST_LISTED = 6
 COSTS = ("speed_cost", "quality_cost", "money_cost")
 
 
@@ -18,22 +19,21 @@ def plan_line(voice: Voice) -> list[str]:
     return [voice.say("plan", chain=chain, peak=coarse(found.plan.allocated_peak), verdict=verdict)]
 
 
-def listed(steps: list[Step]) -> list[Step]:
-    """The first steps, and after them those that make the run fit."""
-    rest = [step for step in steps[FIRST_LISTED:] if step.verdict == "fits"]
-    return [*steps[:FIRST_LISTED], *rest][:MOST_LISTED]
+def listed(found: Estimate) -> list[Step]:
+    """The steps worth a line: those of the plan, those that fit, and cheap ones that save much."""
+    return [found.downgrades[place] for place in most_useful(found, MOST_LISTED)]
 
 
 def step_lines(voice: Voice) -> list[str]:
     """A numbered line for each step: what it saves, what it costs, and whether the run then fits."""
-    steps = voice.answer.estimates[0].downgrades
-    return [f"{number}. {step_line(voice, step)}" for number, step in enumerate(listed(steps), start=1)]
+    shown = listed(voice.answer.estimates[0])
+    return [f"{number}. {step_line(voice, step)}" for number, step in enumerate(shown, start=1)]
 
 
 def more_line(voice: Voice) -> list[str]:
     """That there are more steps, and where."""
     steps = voice.answer.estimates[0].downgrades
-    hidden = len(steps) - len(listed(steps))
+    hidden = len(steps) - len(listed(voice.answer.estimates[0]))
     return [voice.say("more_steps", count=hidden)] if hidden and any(step.commands for step in steps) else []
 
 

@@ -1,0 +1,20 @@
+"""Which of the steps a short answer shows."""
+
+from estimator.schema import Estimate, Step
+
+LEAST_SHARE = 0.05
+"""Share of the peak that a step saves which neither fits nor belongs to the plan, and is shown all the same."""
+
+
+def most_useful(found: Estimate, most: int) -> list[int]:
+    """Places of the steps to show, in their own order: those of the plan or that fit, then the cheap ones that save."""
+    planned = set(found.plan.steps) if found.plan else set()
+    steps = list(enumerate(found.downgrades))
+    first = [place for place, step in steps if step.id in planned]
+    first += [place for place, step in steps if step.id not in planned and step.verdict == "fits"]
+    rest = [place for place, step in steps if place not in first and step.saves >= LEAST_SHARE * _before(step)]
+    return sorted([*first, *rest][:most])
+
+
+def _before(step: Step) -> int:
+    return step.allocated_peak + step.saves

@@ -1,0 +1,59 @@
+"""The least count of the cards asked about that surely holds a run: what "how many cards" asks for."""
+
+from typing import NamedTuple
+
+from estimator.catalogue import find_model
+from estimator.downgrades.figures import figures
+from estimator.downgrades.hardware import cards, most_cards, tensor_parallel
+from estimator.downgrades.search import mildest
+from estimator.errors import EstimatorError
+from estimator.estimate import around_of, card_of, outcome_of, refilled
+from estimator.schema import Run
+
+
+class Fewest(NamedTuple):
+    """The run spread out, its peak on the fullest card (bytes), and how it is spread in both languages.
+
+    ``run`` is None where not even ``gpu_count`` cards hold it.
+    """
+
+    gpu_count: int
+    run: Run | None = None
+    peak: int = 0
+    way: str = ""
+    way_zh: str = ""
+
+
+def fewest_cards(asked: Run) -> Fewest | None:
+    """The least count; None without one kind of card, or where a count was given.
+
+    FSDP, ZeRO and layers dealt out take any count, tensor parallel one that divides the heads. Raises EstimatorError.
+    """
+    gpu = card_of(asked)
+    if gpu is None or asked.gpu_count or isinstance(asked.gpu, list) or gpu.count > 1:
+        return None
+    model = find_model(asked.model)
+    around, start = around_of(model, gpu), refilled(asked, model)
+    runs = [start, *cards(start, around), *tensor_parallel(start, around)]
+    found = {place: outcome_of(runs[place], model) for place in (0, len(runs) - 1)}
+
+    def fits(place: int) -> bool:
+        if place not in found:
+            found[place] = outcome_of(runs[place], model)
+        one = found[place]
+        return one is not None and one.fits
+
+    if not fits(0) and not fits(len(runs) - 1):
+        return Fewest(runs[-1].gpu_count or most_cards(gpu))
+    place = 0 if fits(0) else mildest(len(runs), fits)
+    run, outcome = runs[place], found[place]
+    told = figures(run) if place else {"sharding": "", "sharding_zh": ""}
+    return Fewest(run.gpu_count or 1, run, outcome.allocated if outcome else 0, told["sharding"], told["sharding_zh"])
+
+
+def fewest_or_none(asked: Run) -> Fewest | None:
+    """The least count; None too where the run cannot be estimated."""
+    try:
+        return fewest_cards(asked)
+    except EstimatorError:
+        return None
