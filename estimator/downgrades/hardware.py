@@ -1,5 +1,9 @@
 """Moves to other hardware: more of the same cards, or the smallest card that holds the run."""
 
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import overload
+
 from estimator.catalogue import GpuMatch
 from estimator.catalogue.sizes import sizes_gb
 from estimator.downgrades.around import Around
@@ -78,16 +82,35 @@ def _offloaded(run: Run, around: Around, zero: int, places: dict[str, str]) -> t
     return (around.refill(update),)
 
 
-def cards(run: Run, around: Around) -> tuple[Run, ...]:
+class Lazily(Sequence[Run]):
+    """The runs for counts of cards, each made when it is looked at: of many, the search looks at few."""
+
+    def __init__(self, counts: Sequence[int], make: Callable[[int], Run]) -> None:
+        self._counts, self._make = counts, cache(make)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    @overload
+    def __getitem__(self, place: int) -> Run: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Run]: ...
+    def __getitem__(self, place: int | slice) -> Run | Sequence[Run]:
+        """The same object each time, as outcomes are kept by it."""
+        return self._make(self._counts[place]) if isinstance(place, int) else Lazily(self._counts[place], self._make)
+
+
+def cards(run: Run, around: Around) -> Sequence[Run]:
     """More of the same cards: layers dealt out in inference, weights and states sharded in training."""
     known = run.gpu_count or 1
     if isinstance(run.gpu, list) or run.engine in SERVERS:
         return ()
     counts = range(known + 1, most_cards(around.gpu) + 1)
     if run.task == "train":
-        return tuple(one for count in counts for one in _trained_on(run, count))
+        able = "8bit" not in str(run.optimizer) and run.method in ("full", "lora", "dora", "qlora")
+        return Lazily(counts, lambda count: _trained_on(run, count)) if able else ()
     dealt = Parallel(engine="device_map")
-    return tuple(changed(run, gpu_count=count, parallel=dealt) for count in counts)
+    return Lazily(counts, lambda count: changed(run, gpu_count=count, parallel=dealt))
 
 
 def tensor_parallel(run: Run, around: Around) -> tuple[Run, ...]:
@@ -103,18 +126,16 @@ def tensor_parallel(run: Run, around: Around) -> tuple[Run, ...]:
     )
 
 
-def _trained_on(run: Run, count: int) -> tuple[Run, ...]:
+def _trained_on(run: Run, count: int) -> Run:
     """The run sharded over ``count`` cards with its effective batch; a larger one where its rows do not divide.
 
     bitsandbytes' 8-bit states and updates inside the backward do not go with FSDP's sharded tensors.
     """
-    if "8bit" in str(run.optimizer) or run.method not in ("full", "lora", "dora", "qlora"):
-        return ()
     rows = effective_batch(run)
     micro = max(size for size in range(1, (run.micro_batch or 1) + 1) if rows % (count * size) == 0 or size == 1)
     accumulated = -(-rows // (count * micro))
     parallel = _sharded(run, count)
-    return (changed(run, gpu_count=count, parallel=parallel, micro_batch=micro, grad_accum=accumulated),)
+    return changed(run, gpu_count=count, parallel=parallel, micro_batch=micro, grad_accum=accumulated)
 
 
 def card(run: Run, around: Around) -> tuple[Run, ...]:

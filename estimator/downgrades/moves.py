@@ -1,13 +1,13 @@
 """Every move by name, with the fields that its framework must have a switch for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from estimator.downgrades import hardware, inference, training
 from estimator.downgrades.around import Around
 from estimator.schema import Run
 
-Rule = Callable[[Run, Around], tuple[Run, ...]]
+Rule = Callable[[Run, Around], Sequence[Run]]
 
 
 class Move(NamedTuple):

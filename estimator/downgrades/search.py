@@ -56,7 +56,7 @@ class Search:
         self.rank = {move.name: place for place, move in enumerate(moves)}
         self._around = around._replace(measure=self.measure)
         self._outcomes: dict[int, tuple[Run, Outcome | None]] = {id(run): (run, outcome)}
-        self._grades: dict[tuple[Rule, int], tuple[Run, tuple[Run, ...]]] = {}
+        self._grades: dict[tuple[Rule, int], tuple[Run, Sequence[Run]]] = {}
 
     def measure(self, run: Run) -> Outcome | None:
         """What a run comes to; None where it is refused."""
@@ -69,7 +69,7 @@ class Search:
         """Whether a computer's own memory holds what it must; where it is not known, as much as servers have."""
         return self.run.host_ram_gib is not None or found.host <= max(MOST_HOST, self.outcome.host)
 
-    def grades(self, move: Move, run: Run) -> tuple[Run, ...]:
+    def grades(self, move: Move, run: Run) -> Sequence[Run]:
         """The runs after a move that the run's framework has switches for, the mildest first."""
         key = move.rule, id(run)
         if key not in self._grades:
@@ -94,7 +94,7 @@ def singles(search: Search) -> Iterator[Made]:
                 yield Made(move.name, search.run, shown, search.outcome, found)
 
 
-def _shown(search: Search, move: Move, grades: tuple[Run, ...]) -> int:
+def _shown(search: Search, move: Move, grades: Sequence[Run]) -> int:
     """The mildest grade that fits, else a strong one."""
     if len(grades) > 1 and search.fits(grades[-1]):
         return mildest(len(grades), lambda grade: search.fits(grades[grade]))
