@@ -6,14 +6,14 @@ LEAST_SHARE = 0.05
 """Share of the peak that a step saves which neither fits nor belongs to the plan, and is shown all the same."""
 
 
-def most_useful(found: Estimate, most: int) -> list[int]:
-    """Places of the steps to show, in their own order: those of the plan or that fit, then the cheap ones that save."""
+def most_useful(found: Estimate, most: int, others: int | None = None) -> list[int]:
+    """Places of the steps to show, in their own order: those of the plan or that fit, then ``others`` cheap ones."""
     planned = set(found.plan.steps) if found.plan else set()
     steps = list(enumerate(found.downgrades))
     first = [place for place, step in steps if step.id in planned]
     first += [place for place, step in steps if step.id not in planned and step.verdict == "fits"]
     rest = [place for place, step in steps if place not in first and step.saves >= LEAST_SHARE * _before(step)]
-    return sorted([*first, *rest][:most])
+    return sorted([*first, *rest[:others]][:most])
 
 
 def _before(step: Step) -> int:

@@ -4,7 +4,7 @@ from bot.answers.card.voice import Voice, coarse
 from bot.answers.useful import most_useful
 from estimator.schema import Estimate, Step
 
-MOST_LISTED = 6
+MOST_LISTED, MOST_SHORT = 6, 3
 COSTS = ("speed_cost", "quality_cost", "money_cost")
 
 
@@ -21,7 +21,7 @@ def plan_line(voice: Voice) -> list[str]:
 
 def listed(found: Estimate) -> list[Step]:
     """The steps worth a line: those of the plan, those that fit, and cheap ones that save much."""
-    return [found.downgrades[place] for place in most_useful(found, MOST_LISTED)]
+    return [found.downgrades[place] for place in most_useful(found, MOST_LISTED, MOST_SHORT)]
 
 
 def step_lines(voice: Voice) -> list[str]:
