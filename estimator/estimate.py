@@ -66,7 +66,7 @@ def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
         )
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
         if result.fit.verdict != "fits":
-            shown = card.on_device(sizes, spreadaround_of(setting))
+            shown = card.on_device(sizes, spread_around(setting))
             found = Outcome(sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()), result.host.ram)
             result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
     return result
@@ -114,7 +114,7 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
     if run.host_ram_gib is not None and host > run.host_ram_gib * GIB:
         return None
     sizes = sizes_of(setting, peak, gpu)
-    shown = card.on_device(sizes, spreadaround_of(setting))
+    shown = card.on_device(sizes, spread_around(setting))
     verdict = card.verdict_of(shown[1], shown[2], usable_bytes(run, gpu)) if gpu is not None else None
     return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()), host)
 
@@ -168,7 +168,7 @@ def with_format(run: Run, model: ModelMatch) -> Run:
 def measured(setting: Setting, gpu: GpuMatch | None, usable: int | None) -> tuple[int, Range, Verdict | None]:
     """Allocated peak, device range and verdict of a setting."""
     sizes = sizes_of(setting, peak_of(setting), gpu)
-    shown = card.device(card.reserved(sizes, spreadaround_of(setting)))
+    shown = card.device(card.reserved(sizes, spread_around(setting)))
     return sizes.allocated, shown, card.fit(shown, usable).verdict if usable is not None else None
 
 
@@ -208,7 +208,7 @@ def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
     return card.Sizes(static, peak.live - static, workspace)
 
 
-def spreadaround_of(setting: Setting) -> card.Spread:
+def spread_around(setting: Setting) -> card.Spread:
     """How far the truth may lie from the estimate."""
     sureness = "near" if "near" in setting.regime.quirks else spread_of(setting.arch.model_type)
     return card.spread(sureness, regime_name(setting))
@@ -216,7 +216,7 @@ def spreadaround_of(setting: Setting) -> card.Spread:
 
 def most_live(setting: Setting, sizes: card.Sizes, usable: int) -> int:
     """Live bytes with which the run still fits."""
-    return sizes.static + card.most_dynamic(usable, sizes, spreadaround_of(setting))
+    return sizes.static + card.most_dynamic(usable, sizes, spread_around(setting))
 
 
 def regime_name(setting: Setting) -> str:
@@ -232,7 +232,7 @@ def regime_name(setting: Setting) -> str:
 
 def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
     """Everything that one card holds."""
-    around = spreadaround_of(setting)
+    around = spread_around(setting)
     held = card.reserved(sizes, around)
     return PerGpu(
         allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),
