@@ -45,6 +45,8 @@ def test_the_same_run_gets_the_same_steps(fields: dict[str, Any]) -> None:
 @given(runs())
 def test_more_memory_never_turns_fits_into_does_not_fit(fields: dict[str, Any]) -> None:
     order = ("does_not_fit", "tight", "fits")
+    if fields["task"] != "train":
+        fields = {"context_len": 8192} | fields  # engines take a longer context on a larger card: another run
     verdicts = [order.index(estimated(fields | {"gpu": size}).fit.verdict or "") for size in SIZES]
     assert verdicts == sorted(verdicts)
 
