@@ -82,7 +82,8 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
         remarks=remarks(question.paste, lang) if question.paste else [],
     )
     if answer.reply == "answer" and answer.question != "help":
-        answer.estimates = [_estimate_or_problem(run, question.question, answer.lang) for run in question.runs]
+        alone = len(question.runs) == 1
+        answer.estimates = [_estimate_or_problem(run, question.question, answer.lang, alone) for run in question.runs]
         answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
         answer.rents = [_rent(found) for found in answer.estimates]
         answer.fewest = [_fewest(run) for run in question.runs] if question.question == "need_gpu" else []
@@ -350,10 +351,11 @@ def _readings(question: Question) -> list[ReadingShown]:
     return [ReadingShown(field=one.field, value=one.value, text=one.text, why=one.why) for one in shown]
 
 
-def _estimate_or_problem(fields: dict[str, Any], question: str, lang: str) -> Estimate:
+def _estimate_or_problem(fields: dict[str, Any], question: str, lang: str, others: bool) -> Estimate:
+    """The estimate of one run; ``others``: with the other choices, which only an answer of one run tells."""
     try:
         if question not in MONEY:
-            return estimate(run_of(fields), others=True)
+            return estimate(run_of(fields), others=others)
         return cost_of(fields, lang, question)
     except EstimatorError as error:
         return Estimate(error=Problem(field=error.field, message=error.message, message_zh=error.message_zh))

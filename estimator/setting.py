@@ -32,6 +32,9 @@ from estimator.trainables import Trainable, bytes_of, ordered, trainables
 from estimator.vision.held import image_of, tower_trainables
 from estimator.weights import Weights, weights
 
+PROGRAMS = 2048
+"""Traced steps kept: one question that does not fit looks at about ten, and each takes about 70 kB."""
+
 
 class Setting(NamedTuple):
     """A run made definite: the model, how it is run, and for which dimensions. ``uneven``: rows differ in length.
@@ -160,7 +163,7 @@ def _regime(regime: Regime, single: bool, windowed: bool, mask: str) -> Regime:
     return replace(regime, single=single, windowed=windowed, mask=mask)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=PROGRAMS)
 def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout = ONE_CARD) -> Program:
     """The traced step, of the fullest card where the layers are shared out."""
     parts = share_of(inventory(arch), shares)
@@ -175,7 +178,7 @@ def share_of(parts: Inventory, shares: int) -> Inventory:
     return replace(parts, layers=parts.layers[: -(-len(parts.layers) // shares)]) if shares > 1 else parts
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=PROGRAMS)
 def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, layout: Layout = ONE_CARD) -> Base:
     """Weights, states and the size of one copy of the gradients."""
     if layout.sharded:
