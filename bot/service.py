@@ -157,18 +157,22 @@ def again(question: str, fields: dict[str, Any], lang: str, change: Mapping[str,
     return answered(Question("answer", question, spoken=[run], runs=[run]), lang)
 
 
-def estimate(run: Run, others: bool = False, question: str = "fit", explain: bool = False) -> Estimate:
+def estimate(
+    run: Run, others: bool = False, question: str = "fit", explain: bool = False, steps: bool = True
+) -> Estimate:
     """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError.
 
-    Time and cost are laid beside it where ``question`` or the run asks for them. ``explain``: every phase's blocks.
+    Time and cost are laid beside it where ``question`` or the run asks for them. ``explain``: every phase's blocks; without
+    ``steps`` nothing is proposed to a run that does not fit.
     """
-    return _with_hub(run, lambda known: _with_costs(known, estimate_run(known, others, explain), question))
+    return _with_hub(run, lambda known: _with_costs(known, estimate_run(known, others, explain, steps), question))
 
 
 def explained(answer: Answer) -> Answer:
     """The answer with the blocks of every phase."""
     again = [
-        found if found.error or found.run is None else estimate(found.run, explain=True) for found in answer.estimates
+        found if found.error or found.run is None else estimate(found.run, explain=True, steps=False)
+        for found in answer.estimates
     ]
     pairs = zip(answer.estimates, again, strict=True)
     filled = [found.model_copy(update={"per_gpu": more.per_gpu}) for found, more in pairs]
@@ -253,7 +257,7 @@ def _diagnosis_of(text: str, lang: str, question: Question | None = None) -> Ans
     """The answer to a wreck; the runs of a question that was understood stand in for those of the text."""
     runs = question.runs if question else []
     found, wreck = diagnosed(
-        text, lang, lambda fields: estimate(run_of(fields), others=True), runs[0] if runs else None
+        text, lang, lambda fields: estimate(run_of(fields), others=True, steps=False), runs[0] if runs else None
     )
     answer = Answer(
         lang="zh" if lang == "zh" else "en",

@@ -30,10 +30,11 @@ from estimator.surroundings import counted, with_surroundings
 GIB = 1 << 30
 
 
-def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
+def estimate(run: Run, others: bool = False, explain: bool = False, steps: bool = True) -> Estimate:
     """The estimate of one run; with ``others``, also what the other choice would need where one was assumed.
 
-    With ``explain``, every phase has its blocks, not the peak's alone.
+    With ``explain``, every phase has its blocks, not the peak's alone; without ``steps``, what does not fit is not
+    searched for changes.
 
     Raises ``EstimatorError`` with one sentence when the run cannot be estimated.
     """
@@ -43,7 +44,7 @@ def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
     complete, assumptions = completed(with_format(run, model), model, gpu)
     check_scope(complete, model)
     if is_served(complete):
-        return _served(run, complete, model, assumptions)
+        return _served(run, complete, model, assumptions, steps)
     setting = definite(complete, model, gpu)
     peak = peak_of(setting)
     sizes = sizes_of(setting, peak, gpu)
@@ -65,7 +66,7 @@ def estimate(run: Run, others: bool = False, explain: bool = False) -> Estimate:
             largest_that_fit(setting, most_live(setting, sizes, usable), peak.live), complete, setting.arch
         )
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
-        if result.fit.verdict != "fits":
+        if steps and result.fit.verdict != "fits":
             shown = card.on_device(sizes, spread_around(setting))
             found = Outcome(sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()), result.host.ram)
             result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
@@ -119,14 +120,14 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
     return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()), host)
 
 
-def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assumption]) -> Estimate:
+def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assumption], steps: bool) -> Estimate:
     """The estimate of a run of a serving engine, whose memory has rules of its own."""
     gpu, arch = card_of(run), model.architecture
     usable = usable_bytes(run, gpu) if gpu is not None else None
     complete, assumptions = with_engine_defaults(complete, arch, gpu, usable, assumptions)
     result = with_notes(serving_estimate(complete, arch, gpu, usable, assumptions), model, gpu)
     result.notes = host_notes(complete, result.host) + result.notes
-    if gpu is not None and usable is not None and result.fit.verdict != "fits":
+    if steps and gpu is not None and usable is not None and result.fit.verdict != "fits":
         found = serving_outcome(complete, arch, gpu, usable)
         if found is not None:
             result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
