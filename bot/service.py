@@ -162,8 +162,8 @@ def estimate(
 ) -> Estimate:
     """What one run needs; a hub id that the catalogue lacks is fetched. Raises EstimatorError.
 
-    Time and cost are laid beside it where ``question`` or the run asks for them. ``explain``: every phase's blocks; without
-    ``steps`` nothing is proposed to a run that does not fit.
+    Time and cost are laid beside it where ``question`` or the run asks for them. ``explain``: every phase's blocks;
+    without ``steps`` nothing is proposed to a run that does not fit.
     """
     return _with_hub(run, lambda known: _with_costs(known, estimate_run(known, others, explain, steps), question))
 
