@@ -56,7 +56,7 @@ def errors_of(row: dict[str, Any]) -> list[tuple[str, float]]:
 def decided(row: dict[str, Any], name: str) -> bool:
     """Whether the run says what the figure follows from: a pool is the rest of a card, which must be named."""
     run = row["run"]
-    return name not in POOLED or (run["engine"] not in SERVERS or bool(run["gpu"])) and row["id"] not in CAPPED
+    return name not in POOLED or ((run["engine"] not in SERVERS or bool(run["gpu"])) and row["id"] not in CAPPED)
 
 
 @pytest.mark.parametrize("name", LIMITS)
