@@ -25,10 +25,6 @@ fake CUDA tensors with every storage followed; *equal* means within 0.001 %.
 TAIL = """
 ## What is known to differ
 
-- **SantaCoder (`gpt_bigcode`) under transformers 4.48**, +11 to +20 % full and -12 to -21 % QLoRA: the published
-  slopes per token are 8 V (full, bf16), 16 V (QLoRA) and 12 V (QLoRA with a fused cross-entropy) bytes of logits (V:
-  vocabulary), which the forward code of that version does not give: something holds the logits through the backward.
-  Not explained, so not mended.
 - **TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ**, +2 to +10 %: the upload's main branch is packed without groups (its
   steady state is 0.88 GB under group size 128 as the row says), and transformers 4 runs one expert after the other,
   where we take transformers 5's grouped products.

@@ -3,9 +3,10 @@
 from estimator.adapter_targets import moved
 from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
+from estimator.habits import old_habits, old_loss
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
-from estimator.stack import before_5, linear_experts, old_habits, old_loss
+from estimator.stack import before_5, linear_experts
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.families import SINGLE
 from estimator.step.regime import AdapterRegime, Regime

@@ -66,73 +66,8 @@ def _assumed(missing: tuple[tuple[str, str], ...]) -> Assumption:
     )
 
 
-OWN_LOSS = {"gpt_bigcode", "gpt2", "gpt_neo", "gpt_neox", "gptj", "bloom", "opt", "falcon", "mpt", "codegen"}
-"""Types whose older code has a loss of its own, which is not described."""
-
-
-def old_loss(run: Run, model_type: str) -> tuple[str, ...]:
-    """How the loss of an older transformers treats its logits.
-
-    Before 4.50 (loss/loss_utils.py) the fp32 logits are shifted and copied, "shifted-logits", where newer ones shift
-    the labels; before 4.46 (the models' own code) the fp32 logits take the place of the half ones, "rebound-logits".
-    """
-    if (run.details or {}).get("loss") == "hf448":
-        return ("shifted-logits",)
-    if model_type in OWN_LOSS:
-        return ()
-    return _old_loss((run.stack or {}).get("transformers") or "")
-
-
 @lru_cache(maxsize=256)
-def _old_loss(version: str) -> tuple[str, ...]:
-    release = _release(version)
-    if release >= (4, 50):
-        return ()
-    return ("shifted-logits", "rebound-logits") if release < (4, 46) else ("shifted-logits",)
-
-
-PACKED_BY_BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "fp4-dq")
-
-
-REPEATED_KEYS = {
-    **dict.fromkeys(("mistral", "mixtral", "qwen2", "phi3", "starcoder2"), (4, 48)),
-    "qwen2_vl": (4, 52),
-    **dict.fromkeys(("qwen2_moe", "jamba"), (5, 0)),
-}
-"""Types whose flash attention repeats keys and values for all query heads, and before which transformers.
-
-Read in modeling_*.py of 4.45.2, 4.48.1, 4.49.0, 4.51.3, 4.53.3 and 4.56.2: the first five no longer do in 4.48.1,
-qwen2_vl does in 4.51.3 and not in 4.53.3, the last two do in 4.56.2. Types that are not named were not found to.
-"""
-
-
-def old_habits(run: Run, model_type: str) -> tuple[str, ...]:
-    """What older packages do otherwise, as the step engine calls it.
-
-    "repeated-keys": see ``REPEATED_KEYS``. "one-cast": before transformers 4.49 GPTQ is auto-gptq's, whose Triton
-    kernels make the fp16 weight at once, for every use again (read in the copy that fms-acceleration carries).
-    "half-ends": trl before 1 turns embeddings and head back to bf16 after peft's k-bit preparation of a 4-bit model
-    (``peft_module_casting_to_bf16``; trl 0.13, trainer/sft_trainer.py). "inputs-kept": before bitsandbytes 0.43
-    ``MatMul4Bit`` keeps its input for the backward (autograd/_functions.py, ``ctx.tensors``).
-    """
-    release = _release((run.stack or {}).get("transformers") or "")
-    flash = str(run.attention).startswith("flash")
-    found: tuple[str, ...] = ("repeated-keys",) if flash and release < REPEATED_KEYS.get(model_type, (0, 0)) else ()
-    if str(run.weight_format).startswith("gptq") and release < (4, 49):
-        found += ("one-cast",)
-    if str(run.weight_format) in PACKED_BY_BITSANDBYTES and _release((run.stack or {}).get("bitsandbytes") or "") < (
-        0,
-        43,
-    ):
-        found += ("inputs-kept",)
-    trl = run.framework == "trl" and run.precision == "bf16" and str(run.weight_format) in ("nf4", "nf4-dq", "fp4")
-    if trl and run.kbit_prepare and _release((run.stack or {}).get("trl") or "") < (1, 0):
-        found += ("half-ends",)
-    return found
-
-
-@lru_cache(maxsize=256)
-def _release(version: str) -> tuple[int, int]:
+def release_of(version: str) -> tuple[int, int]:
     """Major and minor number; where none is given: newer than everything."""
     found = re.match(r"v?(\d+)(?:\.(\d+))?", version)
     return (int(found[1]), int(found[2] or 0)) if found else (999, 0)
@@ -140,7 +75,7 @@ def _release(version: str) -> tuple[int, int]:
 
 def before_5(run: Run) -> bool:
     """Whether the run uses a transformers older than 5."""
-    return _release((run.stack or {}).get("transformers") or "") < (5, 0)
+    return release_of((run.stack or {}).get("transformers") or "") < (5, 0)
 
 
 def linear_experts(run: Run, arch: Architecture) -> bool:

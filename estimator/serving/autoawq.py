@@ -6,12 +6,12 @@ all positions and turned to fp32 by the models that do (transformers before 4.45
 are left to the interval: that source writes them out, published peaks of Llama have no room for them, Falcon's has.
 """
 
+from estimator.habits import HALF_LOSS
 from estimator.serving.facts import gib
 from estimator.serving.kv_sizes import layer_caches
 from estimator.serving.memory import Cache, Memory, Share, Why
 from estimator.serving.plan import Plan
 from estimator.serving.rank_weights import rank_weights
-from estimator.stack import OWN_LOSS
 
 UNSURE = 0.08
 """Share of everything below and above: prompts' temporaries, tables of fused layers, copies of what is being fused."""
@@ -25,7 +25,7 @@ def memory(plan: Plan) -> Memory:
     tokens = plan.length * plan.users
     held = -(-tokens * token // count)
     prompt = int(plan.run.context_len or 1) * plan.users
-    sizes = "2" if plan.arch.model_type in OWN_LOSS else "2 + 4"
+    sizes = "2" if plan.arch.model_type in HALF_LOSS else "2 + 4"
     logits = prompt * plan.arch.vocab * (2 if sizes == "2" else 6)
     unsure = int(UNSURE * (weights.bytes + held + logits))
     counted = Why(

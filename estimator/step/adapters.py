@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from estimator.step import ops
 from estimator.step.dora import dora
-from estimator.step.fused_lora import fused_lora
+from estimator.step.fused_lora import FUSED, fused_lora
 from estimator.step.quantised import BITSANDBYTES_4BIT
 from estimator.step.regime import AdapterRegime
 from estimator.step.tape import FULL, Leaf, Tensor
@@ -46,7 +46,8 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     assert adapter is not None
     tape, quantised = layer.tape, layer.regime.quantised
     drops = adapter.dropout > 0.0 and "weights-remade" not in layer.regime.quirks
-    if "lora" in tape.fused and not adapter.dora and not drops:
+    patched = "lora" in tape.fused and name.rsplit(".", 1)[-1] in FUSED
+    if patched and not adapter.dora and not drops:
         width = layer.out_features(name, shape)
         return fused_lora(layer, x, name, width, adapter_leaves(layer, name, x.width, width))
     result = layer.base_linear(x, name, shape)

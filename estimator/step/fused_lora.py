@@ -19,6 +19,9 @@ from estimator.step.tape import HALF, Leaf, Tape, Tensor
 if TYPE_CHECKING:
     from estimator.step.model import Layer, Model
 
+FUSED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""Linears that both packages patch, by name; a model whose queries, keys and values are one linear stays as it is."""
+
 
 def shared_buffer(model: "Model") -> Tensor | None:
     """The buffer for the largest 4-bit weight of the layers."""

@@ -50,16 +50,20 @@ def logits_of(model: Model, hidden: Tensor) -> Tensor:
 def standard(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     """Transformers' loss: logits to fp32, log-softmax, negative log-likelihood. Returns loss and logits."""
     logits = rebound(model, logits_of(model, hidden))
-    return _causal(model, logits, labels), logits
+    if "logits-back" not in model.regime.quirks:
+        return _causal(model, logits, labels), logits
+    scores = shifted(model, logits) if "shifted-logits" in model.regime.quirks else logits
+    loss = cross_entropy(scores, labels.tape.new("Tm", 1, LONG))
+    return loss, ops.cast(logits, hidden.itemsize)
 
 
 def rebound(model: Model, logits: Tensor) -> Tensor:
-    """Before transformers 4.46 the fp32 logits take the half ones' place."""
+    """In older models' code the fp32 logits take the half ones' place (see ``estimator.habits``)."""
     return ops.cast(logits, FULL) if "rebound-logits" in model.regime.quirks else logits
 
 
 def shifted(model: Model, logits: Tensor) -> Tensor:
-    """``logits[..., :-1, :].contiguous()`` before transformers 4.50: a copy, but of a single sequence."""
+    """``logits[..., :-1, :].contiguous()`` before transformers 4.49: a copy, but of a single sequence."""
     part = ops.part_rows(logits, "Tm")
     return part if model.regime.single else ops.copy(part)
 
@@ -72,7 +76,7 @@ def _causal(model: Model, logits: Tensor, labels: Tensor) -> Tensor:
         targets = _shifted(model, padded)
         del padded
         return split_cross_entropy(ops.cast(logits, FULL), targets)
-    logits = ops.cast(logits, FULL)
+    logits = logits if "half-loss" in model.regime.quirks else ops.cast(logits, FULL)
     if "shifted-logits" in model.regime.quirks:
         return cross_entropy(shifted(model, logits), labels.tape.new("Tm", 1, LONG))
     padded = labels.tape.new("T1", 1, LONG)
@@ -164,7 +168,7 @@ def fused_logits(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, 
     logits = rebound(model, logits_of(model, hidden))
     padded = labels.tape.new("T1", 1, LONG)
     targets = _shifted(model, padded)
-    scores = logits if "half-logits" in model.regime.quirks else ops.cast(logits, FULL)
+    scores = logits if {"half-logits", "half-loss"} & set(model.regime.quirks) else ops.cast(logits, FULL)
     if "shifted-logits" in model.regime.quirks:
         scores = shifted(model, scores)
     rows, width, size = ops.shape_of(scores)

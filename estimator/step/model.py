@@ -126,7 +126,7 @@ HALF_ENDS = ("lm_head", "embed_tokens", "wte", "wpe")
 
 
 def half_end(weight: Weight, regime: Regime) -> bool:
-    """Whether a k-bit preparation's fp32 was taken back (see ``stack.old_habits``)."""
+    """Whether a k-bit preparation's fp32 was taken back (see ``habits.old_habits``)."""
     return "half-ends" in regime.quirks and any(name in weight.name for name in HALF_ENDS)
 
 
@@ -175,6 +175,8 @@ class Model:
         self.given_positions: Tensor | None = None
         self.around: Any = None
         self.held: list[Tensor] = []
+        self.returned: list[tuple[int, Tensor]] = []
+        """What the model's outputs hold besides logits, with its segment."""
         self.images: Any = None
         everything = regime.trainable == "all"
         stem, top = _short_names(inventory.stem), _short_names(inventory.top)

@@ -92,6 +92,7 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
         logits = cast(logits.detach(), FULL)
     if not model.regime.outputs_kept:
         logits = None
+    _let_returned_go(tape, model)
     if images is not None:
         images.clear()
         images.pixels.clear()
@@ -112,6 +113,25 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
         scaler.append(tape.new("1", 1, FULL, "other"))
     tape.mark("end")
     del logits, model, scaler, buffer
+
+
+def _let_returned_go(tape: Tape, model: Model) -> None:
+    """Keys and values among the outputs: accelerate turns half ones to fp32 too, then they all go."""
+    top, segments = tape.segment, sorted({segment for segment, _ in model.returned})
+    copies = []
+    for segment in segments if model.regime.outputs_to_full else []:
+        tape.segment = segment
+        tape.mark("converted")
+        halves = [held for number, held in model.returned if number == segment and held.itemsize == HALF]
+        copies += [(segment, tape.new(held.rows, 2 * model.arch.kv_width, FULL)) for held in halves]
+    for segment in segments:
+        tape.segment = segment
+        tape.mark("let go")
+        model.returned = [entry for entry in model.returned if entry[0] != segment]
+        copies = [entry for entry in copies if entry[0] != segment]
+    if segments:
+        tape.segment = top
+        tape.mark("outputs")
 
 
 def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
@@ -205,6 +225,8 @@ def _assemble(tape: Tape, numbers: list[int], traced: int, images: Images | None
         images.add(builder, "loss", "release")
     builder.many("loss", numbers, "release")
     builder.one("loss", top, "outputs")
+    builder.many("loss", numbers, "converted")
+    builder.many("loss", numbers, "let go")
     builder.one("backward", top)
     builder.many("backward", numbers[::-1])
     if images is not None:

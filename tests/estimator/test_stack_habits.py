@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from estimator.estimate import estimate
+from estimator.habits import old_habits
 from estimator.schema import Run
 
 RUN: dict[str, Any] = {
@@ -71,3 +72,46 @@ def test_autoawq_allocates_the_whole_context() -> None:
     assert found is not None
     cache = next(block.bytes for block in found.at_peak if block.item == "kv_cache")
     assert cache == 4096 * 40 * 2 * 5120 * 2
+
+
+BIGCODE: dict[str, Any] = {
+    "model": {
+        "model_type": "gpt_bigcode", "n_embd": 1024, "n_layer": 12, "n_head": 16, "multi_query": True,
+        "vocab_size": 20000, "n_positions": 2048,
+    },
+    "method": "full", "autocast": False, "optimizer": "sgd", "micro_batch": 32, "loss": "standard",
+}  # fmt: skip
+
+
+def test_bigcode_returned_its_cache_under_checkpointing() -> None:
+    """Before transformers 4.53 the fused projection of every layer lives until the loss is there."""
+    run = BIGCODE | {"gradient_checkpointing": "full", "stack": {"transformers": "4.48.1"}}
+    more = peak(**run) - peak(**run, details={"use_cache": False})
+    assert more == pytest.approx(32 * 1024 * 12 * (1024 + 2 * 64) * 2, rel=0.15)
+    habits = [
+        old_habits(Run.model_validate(RUN | run | {"stack": {"transformers": v}}), "gpt_bigcode")
+        for v in ("4.52.4", "4.53.3")
+    ]
+    assert habits == [("cache-returned",), ()]
+
+
+def test_older_models_of_gpt_2s_time_asked_for_no_fp32_logits() -> None:
+    """Half logits, their shifted copy and their log-softmax, 6 bytes, where the shared loss takes 12."""
+    run = BIGCODE | {"gradient_checkpointing": "full", "details": {"use_cache": False}}
+    old, new = (peak(**run, stack={"transformers": v}) for v in ("4.48.1", "4.49.0"))
+    assert (new - old) / (32 * 1024 * 20000) == pytest.approx(6, abs=0.1)
+
+
+def test_mistral_bound_its_fp32_logits_anew_until_4_48() -> None:
+    old, new = (
+        peak(
+            stack={"transformers": v}, loss="standard", gradient_checkpointing="full", attention="sdpa", micro_batch=16
+        )
+        for v in ("4.47.1", "4.48.1")
+    )
+    assert old < new
+
+
+def test_fused_lora_leaves_a_fused_projection_alone() -> None:
+    run = BIGCODE | {"method": "qlora", "weight_format": "nf4", "autocast": True}
+    assert peak(**run, fused_kernels=["lora"]) == peak(**run)

@@ -31,6 +31,8 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Around) -> tuple[Te
     qkv = layer.linear(x, "attn.c_attn")
     if arch.kv_heads == arch.heads:
         qkv = by_token(qkv)
+    if "cache-returned" in model.regime.quirks and not (model.tape.replaying or model.tape.rerunning):
+        model.returned.append((model.tape.segment, qkv.detach()))
     q, k, v = ops.split(qkv, [arch.hidden, arch.kv_width, arch.kv_width])
     if q_copied(model, qkv, around.mask):
         q = by_token(q)
