@@ -125,7 +125,8 @@ class PricedOffer(Told):
     """What a provider asks for a card, the least of its class where a day is known, and what the job comes to at it.
 
     Classes are never mixed: ``median`` and ``range`` are of this class alone, ``listings`` its rows. ``steps`` name
-    what must be changed first for the run to fit. ``as_of`` empty: the source does not say the day.
+    what must be changed first for the run to fit. ``as_of`` empty: the source does not say the day. ``current``: one of
+    today's sources says so.
     """
 
     gpu: str
@@ -145,6 +146,7 @@ class PricedOffer(Told):
     steps_zh: list[str] = Field(default_factory=list)
     hours: float | None = None
     usd_per_million_tokens: float | None = None
+    current: bool = False
 
 
 class RentOrBuy(Told):
@@ -169,11 +171,17 @@ class RentOrBuy(Told):
 
 
 class CostEstimate(Told):
-    """What a job costs; ``lines`` add up to ``usd.expected``. Without a price ``usd`` is None and ``why`` says so."""
+    """What a job costs; ``lines`` add up to ``usd.expected``. Without a price ``usd`` is None and ``why`` says so.
+
+    Where cards are ranked, ``offers`` are in that order, and ``ranked_as_of`` is their newest day where none of today's
+    sources has answered. ``not_ranked``: cards whose prices have no day, or are too old beside those of today.
+    """
 
     usd: Usd | None = None
     lines: list[CostLine] = Field(default_factory=list)
     offers: list[PricedOffer] = Field(default_factory=list)
+    not_ranked: list[PricedOffer] = Field(default_factory=list)
+    ranked_as_of: str = ""
     rent_or_buy: RentOrBuy | None = None
     usd_per_gpu_hour: float | None = None
     usd_per_million_tokens: float | None = None

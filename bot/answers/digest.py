@@ -5,7 +5,7 @@ from typing import Any
 from bot.answers.prices import shortened
 from bot.answers.render import environment
 from bot.digest.content import Cheapest, Moved, Post
-from bot.digest.workloads import WorkloadCost
+from bot.digest.workloads import FittingCard, WorkloadCost
 from bot.prices.money import SIGNS
 from bot.prices.view import Priced
 from bot.texts import name_of, say
@@ -64,12 +64,18 @@ class DigestTeller:
         """The cheapest cards that hold a workload."""
         if one.problem or not one.cards:
             return self.say("workload_none", text=one.text, why=one.problem or self.say("no_card"))
-        parts = [
-            self.say("card", gpu=card.gpu, price=self.money(card.price), provider=card.provider, day=card.as_of)
-            + (self.say("per_million", price=self.money(card.per_million)) if card.per_million else "")
-            for card in one.cards
-        ]
-        return self.say("workload", text=one.text, cards=name_of(self.lang, "sign", "semicolon").join(parts))
+        cards = name_of(self.lang, "sign", "semicolon").join(map(self._card, one.cards))
+        told = one.as_of and not self.post.as_of
+        return self.say("workload_as_of" if told else "workload", text=one.text, cards=cards, day=one.as_of)
+
+    def _card(self, card: FittingCard) -> str:
+        """A card with its price by the hour, of a million tokens, and what must be changed first."""
+        name = f"{card.gpu_count} x {card.gpu}" if card.gpu_count > 1 else card.gpu
+        price = self.say("card", gpu=name, price=self.money(card.price), provider=card.provider, day=card.as_of,
+                         name=self.classed(card.provider_class, False))  # fmt: skip
+        million = self.say("per_million", price=self.money(card.per_million)) if card.per_million else ""
+        after = self.say("after", steps=" + ".join(card.steps)) if card.steps else ""
+        return price + million + after
 
     def bought(self) -> list[str]:
         """What cards cost to buy, where it is known."""

@@ -90,6 +90,7 @@ def _offer(
         listings=price.listings,
         hours=hours.expected / count if hours else None,
         usd_per_million_tokens=per_million(cheapest.usd_per_gpu_hour, count, used) if used else None,
+        current=price.current,
     )
 
 

@@ -68,9 +68,10 @@ def of_card(fields: dict[str, object], name: str) -> Estimate:
 
 def _without_card(asked: Run, found: Estimate, size: GpuMatch | None) -> Estimate:
     """No card is named, or only its size: those that hold the run, by what the job costs on them."""
-    offers = ranked_cards(asked, size.nominal_gb if size else None)
-    found.cost = CostEstimate(offers=offers)
-    if not offers:
+    ranking = ranked_cards(asked, size.nominal_gb if size else None)
+    offers = ranking.offers
+    found.cost = CostEstimate(offers=offers, not_ranked=ranking.rest, ranked_as_of=ranking.as_of)
+    if not offers and not ranking.rest:
         found.cost.why, found.cost.why_zh = "no card with a known price holds this", "没有已知价格的显卡能放下这个任务"
     if said_of(asked).rent_or_buy:
         _owned_best(found.cost, asked, offers)

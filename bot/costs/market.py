@@ -1,9 +1,11 @@
 """Prices of a card by class of provider; two classes are never pooled."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from bot.prices.offers import CLASSES, Offer, offers_for
+from bot.prices.ranking import is_current, middle, ranked
 from estimator.catalogue import GpuMatch
 
 PREFERRED = ("own", "neocloud", "broker", "marketplace", "hyperscaler", "marketplace-cn", "hyperscaler-cn", "lease-cn")
@@ -13,7 +15,11 @@ PREFERRED_IN_CHINA = ("own", "marketplace-cn", "hyperscaler-cn", "lease-cn", *PR
 
 @dataclass(frozen=True, slots=True)
 class ClassPrice:
-    """USD per card and hour in one class: least, median and most; ``cheapest`` is a dated listing if any is."""
+    """USD per card and hour in one class: least, median and most of its listings.
+
+    ``cheapest`` is the least that may be named so: of today's sources, else of those with a day, else any.
+    ``current``: one of today's sources says so.
+    """
 
     gpu: str
     provider_class: str
@@ -22,6 +28,7 @@ class ClassPrice:
     high: float
     listings: int
     cheapest: Offer
+    current: bool = False
 
     @property
     def as_of(self) -> str:
@@ -29,11 +36,16 @@ class ClassPrice:
         return self.cheapest.as_of
 
 
-def class_prices(gpu: str, spot: bool = False) -> list[ClassPrice]:
-    """The classes in which a card is offered, in the order in which they are told; blends of others are left out."""
-    offers = [offer for offer in offers_for(gpu, spot=spot) if offer.provider_class != "index"]
+def class_prices(
+    gpu: str, spot: bool = False, among: Sequence[Offer] | None = None, now: datetime | None = None
+) -> list[ClassPrice]:
+    """The classes in which a card is offered, in the order in which they are told; blends of others are left out.
+
+    ``among`` None: what is known now.
+    """
+    offers = [offer for offer in offers_for(gpu, spot=spot, among=among) if offer.provider_class != "index"]
     found = ((name, [offer for offer in offers if offer.provider_class == name]) for name in CLASSES)
-    return [_priced(gpu, name, listed) for name, listed in found if listed]
+    return [_priced(gpu, name, listed, now or datetime.now(UTC)) for name, listed in found if listed]
 
 
 def prices_of(match: GpuMatch, spot: bool = False) -> list[ClassPrice]:
@@ -51,14 +63,11 @@ def preferred(prices: Iterable[ClassPrice], wanted: str | None = None, country: 
     return next((by_name[name] for name in order if name in by_name), None)
 
 
-def _priced(gpu: str, name: str, offers: list[Offer]) -> ClassPrice:
-    prices = [offer.usd_per_gpu_hour for offer in offers]
-    dated = [offer for offer in offers if offer.day is not None]
-    cheapest = min(dated or offers, key=lambda offer: offer.usd_per_gpu_hour)
-    return ClassPrice(gpu, name, min(prices), _median(prices), max(prices), len(offers), cheapest)
-
-
-def _median(values: list[float]) -> float:
-    """Of an even number the mean of the middle two; ``statistics`` takes longer to load than all offers to read."""
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+def _priced(gpu: str, name: str, offers: list[Offer], now: datetime) -> ClassPrice:
+    """What a class asks: where today's sources speak of it, what they say alone."""
+    standing = [offer for offer in offers if is_current(offer, now)] or offers
+    prices = [offer.usd_per_gpu_hour for offer in standing]
+    dated = ranked(standing, now, 1).offers or [offer for offer in standing if offer.day is not None] or standing
+    cheapest = min(dated, key=lambda offer: offer.usd_per_gpu_hour)
+    listings, current = len(standing), is_current(cheapest, now)
+    return ClassPrice(gpu, name, min(prices), middle(prices), max(prices), listings, cheapest, current)

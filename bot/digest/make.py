@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.digest.content import News, Post, post_of
 from bot.digest.news import news_since
 from bot.digest.subscription import Subscription, gpus_of, workloads_of
-from bot.digest.workloads import workload_cost
+from bot.digest.workloads import WorkloadCost, workload_cost
 from bot.folders import data_folder
 from bot.prices.ask import currency_of
 from bot.prices.current import FILE, Market, market_in
@@ -38,6 +38,7 @@ class Maker:
         self._market = self._market_then()
         self._news: dict[object, News] = {}
         self._posts: dict[object, Post] = {}
+        self._workloads: dict[object, WorkloadCost] = {}
 
     def post(
         self, wanted: Subscription, day: date, last: tuple[str, float] | None, skipped: tuple[str, ...] = ()
@@ -63,8 +64,16 @@ class Maker:
         news = self._news_of(wanted.gpus, last, skipped)
         rate = bundled_rates().rate(wanted.currency)
         offers = self._market.offers
-        runs = [workload_cost(text, offers, self._now, rate, wanted.lang) for text in wanted.workloads]
+        runs = [self._workload(text, wanted, rate) for text in wanted.workloads]
         return post_of(wanted, day, self._now, offers, news, self._market.purchases, runs)
+
+    def _workload(self, text: str, wanted: Subscription, rate: float) -> WorkloadCost:
+        """A workload at the prices of the followed classes."""
+        key = (text, wanted.classes, wanted.lang, rate)
+        if key not in self._workloads:
+            among = [one for one in self._market.offers if one.provider_class in wanted.classes]
+            self._workloads[key] = workload_cost(text, among, self._now, rate, wanted.lang)
+        return self._workloads[key]
 
     def _standing(self, last: tuple[str, float] | None) -> tuple[str, float] | None:
         """The last post with its time cut to the hour: channels that were posted one after another compare alike."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from bot.prices.checks import group_of
 from bot.prices.offers import Offer
+from bot.prices.ranking import middle
 
 SMALLEST = 0.01
 """Moves below 1 % are no news."""
@@ -61,6 +61,6 @@ def group_moves(found: Iterable[Move]) -> list[GroupMove]:
     grouped: dict[tuple[str, str, bool], list[float]] = {}
     for move in found:
         grouped.setdefault(group_of(move.offer), []).append(move.change)
-    told = [GroupMove(*key, median(changes), len(changes)) for key, changes in grouped.items()]
+    told = [GroupMove(*key, middle(changes), len(changes)) for key, changes in grouped.items()]
     wanted = [one for one in told if one.n_matched >= ENOUGH_MATCHED and abs(one.change) >= SMALLEST]
     return sorted(wanted, key=lambda one: -abs(one.change))[:MOST_GROUPS]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from statistics import median
 
 from bot.prices.offers import Offer, Quality
+from bot.prices.ranking import middle
 from bot.prices.snapshot import snapshot_offers
 
 TIMES = 3.0
@@ -57,7 +57,7 @@ def _middle(offers: Iterable[Offer]) -> dict[Group, float]:
     for one in offers:
         if one.provider_class not in ("own", "index"):
             grouped.setdefault(group_of(one), []).append(one.usd_per_gpu_hour)
-    return {group: median(prices) for group, prices in grouped.items() if len(prices) >= ENOUGH}
+    return {group: middle(prices) for group, prices in grouped.items() if len(prices) >= ENOUGH}
 
 
 def moved(offer: Offer, before: float, seen_twice: bool) -> tuple[Quality, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from statistics import median
 from typing import Literal
 
 from bot.prices.offers import CLASSES, Offer, ProviderClass
@@ -15,6 +14,13 @@ ENOUGH_PROVIDERS = 3
 MOST_CHEAPEST = 5
 
 Age = Literal["fresh", "dated", "old", "undated"]
+
+
+def middle(values: Iterable[float]) -> float:
+    """The median; ``statistics`` takes longer to load than all offers to read."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def age_of(offer: Offer, now: datetime) -> Age:
@@ -71,7 +77,7 @@ def _range(offers: list[Offer], spot: bool, provider_class: ProviderClass) -> Ra
     days = sorted(offer.as_of for offer in offers if offer.day)
     return Range(
         provider_class=provider_class, spot=spot, low=ordered[0], high=ordered[-1],
-        median_usd=median(lowest.values()) if len(lowest) >= ENOUGH_PROVIDERS else None,
+        median_usd=middle(lowest.values()) if len(lowest) >= ENOUGH_PROVIDERS else None,
         n_offers=sum(offer.n_offers for offer in offers), n_providers=len(lowest),
         first_day=days[0] if days else "", last_day=days[-1] if days else "",
         n_undated=sum(offer.day is None for offer in offers),
@@ -87,13 +93,18 @@ class Ranking:
     as_of: str = ""
 
 
+def is_current(offer: Offer, now: datetime) -> bool:
+    """Whether one of today's sources says so, within a week; the snapshot is never current."""
+    return not offer.embedded and age_of(offer, now) in ("fresh", "dated")
+
+
 def ranked(offers: Sequence[Offer], now: datetime, most: int = MOST_CHEAPEST) -> Ranking:
     """The cheapest that can be rented by the hour, by provider and card.
 
     Undated offers are never in it; offers older than a week only where there is nothing newer, and then it says so.
     """
     able = [offer for offer in once_each(offers) if offer.may_be_cheapest]
-    current = [offer for offer in able if age_of(offer, now) in ("fresh", "dated") and not offer.embedded]
+    current = [offer for offer in able if is_current(offer, now)]
     chosen = current or able
     best: dict[tuple[str, str], Offer] = {}
     for offer in sorted(chosen, key=lambda one: one.usd_per_gpu_hour):

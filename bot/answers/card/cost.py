@@ -71,12 +71,14 @@ def _table(money: Money) -> str:
 def _sections(voice: Voice, money: Money) -> list[Section]:
     ranked = money.ranks(0)
     heading = money.ranked_heading(0) if ranked else money.offers_heading(0)
-    rows = money.ranked(0) if ranked else money.offers(0)
-    listed = tuple(voice.line(_listed(voice, row), 300) for row in rows[:MOST_LISTED])
+    rows, rest = (money.ranked(0), money.rest(0)) if ranked else (money.offers(0), [])
+    listed, beside = (
+        tuple(voice.line(_listed(voice, row), 300) for row in found[:MOST_LISTED]) for found in (rows, rest)
+    )
     owning = tuple(money.owning(0))
     return [
-        Section(3, listed, f"**{heading}**"),
-        Section(1, tuple(money.cheapest_dated(0)) if ranked else ()),
+        Section(3, listed, f"**{heading}**" if listed else ""),
+        Section(5, beside, f"**{money.rest_heading(0)}**" if beside else ""),
         Section(2, owning, f"**{money.owning_heading(0)}**" if owning else ""),
         Section(4, tuple(money.speed(0))),
         Section(1, tuple(voice.template("closing"))),

@@ -1,12 +1,17 @@
 """Questions of time and money in both languages, the line on every answer, and the command."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot import service
+from bot.answer import Answer
 from bot.answers.card import cards_of
+from bot.answers.money.figures import adding_up
 from bot.intake.typed_costs import comparison_question, cost_question
 from bot.intake.understand import understand
 from tests.bot.cli.runner import run
@@ -114,11 +119,34 @@ def test_a_cost_answer_shows_assumptions_class_and_source(text: str, price: str,
     assert total == pytest.approx(answer.estimates[0].cost.usd.expected, abs=0.01)
 
 
-def test_bills_as_shown_add_up_to_the_cent() -> None:
-    answer = service.ask("llama3 8b lora on a 4090, 10M tokens, cost?")
-    lines = [one.value for one in answer.numbers if ".cost.lines[" in one.source and one.source.endswith(".usd")]
-    assert answer.estimates[0].cost and answer.estimates[0].cost.usd
-    assert sum(lines) == pytest.approx(answer.estimates[0].cost.usd.expected, abs=0.005 * (len(lines) + 1))
+def written(answer: Answer, part: str) -> tuple[list[float], float]:
+    """The figures of a table as they are written, and its total."""
+    each = [one.value for one in answer.numbers if f".{part}lines[" in one.source and one.source.endswith("].usd")]
+    whole = "usd.expected" if not part.endswith("buy.") else "rent_or_buy.usd_per_gpu_hour"
+    return each, [one.value for one in answer.numbers if one.source.endswith(whole)][-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("llama3 8b lora on a 4090, 10M tokens, cost?", "cost."),
+        ("lora llama3 8b 8xH100 2B tokens 多少钱", "cost."),
+        ("rent or buy a 4090", "rent_or_buy."),
+        ("租还是买8卡H100，国内，利用率50%", "rent_or_buy."),
+    ],
+)
+def test_what_is_written_adds_up_to_the_last_digit(text: str, part: str) -> None:
+    each, whole = written(service.ask(text), part)
+    assert len(each) >= 5
+    assert sum(Decimal(str(one)) for one in each) == Decimal(str(whole))
+
+
+@given(st.lists(st.floats(0, 5_000), min_size=1, max_size=12), st.integers(0, 3))
+def test_rounded_figures_add_up_and_none_is_off_by_a_digit(values: list[float], digits: int) -> None:
+    shown = [Decimal(one.replace(",", "")) for one in adding_up(values, sum(values), digits)]
+    assert sum(shown) == Decimal(f"{sum(values):.{digits}f}")
+    unit = 10.0**-digits
+    assert all(abs(float(one) - value) < unit * (1 + 1e-6) for one, value in zip(shown, values, strict=True))
 
 
 @pytest.mark.parametrize(("text", "words"), [("qlora 7b on a 4090", "Rent:"), ("一张4090能qlora 7b吗", "租用：")])

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot import service
 from bot.answers.digest import MOST_TEXT, digest_text
 from bot.digest.alerts import step
 from bot.digest.content import News, post_of
 from bot.digest.make import Maker
 from bot.digest.movers import group_moves, moves, single_moves
 from bot.digest.subscription import Alert, BadDigest, alerts_of, time_of, zones
+from bot.digest.workloads import workload_cost
 from bot.prices.current import FILE
 from bot.prices.history import DAY, History
 from bot.prices.offers import Offer
@@ -86,6 +88,36 @@ def test_moves_new_and_gone_offers_are_told(tmp_path: Path) -> None:
     assert "新报价：" in text and "came" in text
     assert "已下架：" in text and "left" in text
     assert maker.post(wish(2), date(2026, 11, 30), ("2026-11-28", start + 0.5 * DAY)) is post
+
+
+def test_workloads_are_priced_as_a_question_for_their_cost_is() -> None:
+    """The price of a million tokens is that of ``cost`` on the same card at the same rent."""
+    text = "qlora 8b at 4k"
+    offers = [made(0.5), made(0.2, as_of="", provider="undated"), made(9.0, gpu="L4")]
+    told = workload_cost(text, offers, NOW, 2.0, "en")
+    first = told.cards[0]
+    assert (first.gpu, first.provider, first.price, first.as_of) == ("RTX 4090", "acme", 1.0, "2026-11-30")
+    run = {"model": "8b", "resolved_model": "meta-llama/Llama-3.1-8B", "method": "qlora", "seq_len": 4096}
+    priced = service.cost_of({**run, "gpu": "RTX 4090", "price_usd_per_hour": 0.5}).cost
+    assert priced and first.per_million == pytest.approx(2.0 * (priced.usd_per_million_tokens or 0))
+    assert [card.gpu for card in told.cards] == ["RTX 4090", "L4"] and told.as_of == ""
+
+
+def test_workloads_keep_to_the_followed_classes_and_say_how_old_prices_are(tmp_path: Path) -> None:
+    wanted = wish(workloads=("qlora 8b at 4k",), classes=("hyperscaler",))
+    post = Maker(tmp_path, NOW).post(wanted, date(2026, 11, 30), None)
+    (told,) = post.workloads
+    assert {card.provider_class for card in told.cards} == {"hyperscaler"}
+    live = replace(post, as_of="")
+    for lang, words in (("en", "(prices as of 2026-"), ("zh", "（价格截至 2026-")):
+        assert words in digest_text(live, lang)
+    assert "per million tokens" in digest_text(live, "en")
+
+
+def test_a_workload_that_only_fits_after_changes_says_which() -> None:
+    told = workload_cost("full fine-tune 7b", [made(0.5)], NOW, 1.0, "zh")
+    assert told.cards[0].steps and "LoRA" in told.cards[0].steps[0]
+    assert workload_cost("full fine-tune 7b", [made(0.5, as_of="")], NOW, 1.0, "zh").cards == []
 
 
 def test_skipped_days_and_silent_sources_are_said() -> None:
