@@ -1,8 +1,8 @@
 """Phrases that a text may hold, written for people and compiled to patterns.
 
 Plain words match themselves in lower case, Latin ones as whole words. A space also matches "_", "-" or nothing; ``*``
-is up to 45 characters; ``~`` any ending of a word; ``#`` a number; ``(a|b)`` one of several, ``(a|b)?`` or none;
-``{word}`` any of the words of ``words.toml``.
+is up to 45 characters; ``~`` any ending of a word; ``#`` a number; ``(a|b)`` one of several, ``(a|b)?`` or none, ``a?``
+a letter or none; ``{word}`` any of the words of ``words.toml``.
 """
 
 import re
@@ -143,13 +143,15 @@ def _part(pieces: _Pieces, position: int) -> tuple[str, Needed, int]:
         return f"(?:{joined})", _any_of([list(option.needed) for option in options]), position + 1
     if piece["mark"]:
         return MARKS[piece["mark"]], [], position + 1
-    return _whole(pieces, position), [(piece["plain"],)], position + 1
+    optional = position + 1 < len(pieces.found) and pieces.sign(position + 1) == "?"
+    sure = piece["plain"][:-1] if optional else piece["plain"]
+    return _whole(pieces, position, optional), [(sure,)] if sure else [], position + 1
 
 
-def _whole(pieces: _Pieces, position: int) -> str:
-    """Plain words; a Latin letter at either end touches no other unless a sign of the phrase stands there."""
+def _whole(pieces: _Pieces, position: int, optional: bool) -> str:
+    """Plain words, the last letter optional or not; a Latin letter at either end touches no other outside the phrase."""
     plain = pieces.found[position]["plain"]
     before, after = pieces.edge(position, -1), pieces.edge(position, 1)
     start = r"(?<![a-z0-9])" if re.match("[a-z0-9]", plain) and before in ("", "*") else ""
     end = r"(?![a-z0-9])" if re.search("[a-z0-9]$", plain) and after in ("", "*") else ""
-    return start + re.escape(plain) + end
+    return start + re.escape(plain[:-1]) + re.escape(plain[-1]) + "?" * optional + end

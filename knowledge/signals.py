@@ -11,12 +11,14 @@ from knowledge.phrases import Phrase, phrase
 class Signal:
     """Evidence for an entry: one of the phrases (when there are any) occurs, and all comparisons hold.
 
-    A negative weight speaks against the entry. ``unless`` are phrases and comparisons that undo the signal.
+    A negative weight speaks against the entry. Of ``beside`` one phrase must occur, too; any of ``unless`` undoes the
+    signal.
     """
 
     weight: float
     says: tuple[Phrase, ...] = ()
     facts: tuple[str, ...] = ()
+    beside: tuple[Phrase, ...] = ()
     unless: tuple[Phrase, ...] = ()
 
     def evidence(self, lowered: str, facts: Facts) -> list[str] | None:
@@ -24,7 +26,7 @@ class Signal:
         if not all(holds(one, facts) for one in self.facts) or any(one.found_in(lowered) for one in self.unless):
             return None
         quotes = [words for one in self.says if (words := one.found_in(lowered))]
-        if self.says and not quotes:
+        if (self.says and not quotes) or (self.beside and not any(one.found_in(lowered) for one in self.beside)):
             return None
         return [f'"{words}"' for words in quotes[:2]] + [told(one, facts) for one in self.facts]
 
@@ -35,5 +37,6 @@ def signal(row: dict[str, Any]) -> Signal:
         weight=float(row["weight"]),
         says=tuple(phrase(text) for text in row.get("says", ())),
         facts=tuple(row.get("facts", ())),
+        beside=tuple(phrase(text) for text in row.get("beside", ())),
         unless=tuple(phrase(text) for text in row.get("unless", ())),
     )

@@ -17,12 +17,14 @@ Number = int | float | str | list[int]
 ELEMENT_BYTES = {"half": 2, "float16": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "bool": 1}
 FIELD = re.compile(r"<(?:(\w+):)?(size|gb|bytes|int|float)>")
 FORMS = {
-    "size": r"(?P<{0}>\d[\d,]*\.?\d*) ?(?P<{0}_unit>(?:[KMGTkmgt]i?)?[Bb](?:ytes)?\b|[KMGTkmgt]\b)",
+    "size": r"(?<!\d\. )(?<![\d.])(?P<{0}>\d[\d,]*\.?\d*) ?(?P<{0}_unit>(?:[KMGTkmgt]i?)?[Bb](?:ytes)?\b|[KMGTkmgt]\b)",
     "gb": r"(?P<{0}_gb>\d+\.?\d*) ?GB",
     "bytes": r"(?P<{0}>\d[\d,]*)(?: ?(?P<{0}_unit>[KMG]i?B))?",
     "int": r"(?P<{0}_int>\d[\d,]*)",
     "float": r"(?P<{0}_float>\d+\.?\d*)",
 }
+WRAPPED = ("torch", "mps")
+"""Families whose messages are longer than a line of a terminal."""
 MOST_CANDIDATES = 40
 """Messages of one family that are looked at, the last first: with many ranks each prints its own."""
 
@@ -62,6 +64,7 @@ class Family:
     fields: tuple[re.Pattern[str], ...]
     sums: tuple[tuple[str, re.Pattern[str]], ...]
     backend: str | None
+    is_error: bool
 
     @property
     def names(self) -> frozenset[str]:
@@ -92,6 +95,7 @@ def _family(row: dict[str, Any]) -> Family:
         fields=tuple(_pattern(field) for field in row["fields"]),
         sums=tuple((name, _pattern(field)) for name, field in row.get("sums", ())),
         backend=row.get("backend"),
+        is_error=row.get("is_error", bool(row["formats"])),
     )
 
 
@@ -99,13 +103,19 @@ def _pattern(field: str) -> re.Pattern[str]:
     return re.compile(FIELD.sub(lambda one: FORMS[one[2]].format(one[1] or "value"), field))
 
 
-def read_message(flat: str, lowered: str) -> Message:
-    """The message of a text whose white space is single spaces; the last complete one when there are several."""
+def read_message(flat: str, lowered: str, lines: str = "") -> Message:
+    """The message of a text whose white space is single spaces; the last complete one when there are several.
+
+    ``lines`` is the text as it was: a terminal may have broken its lines within a word or a number.
+    """
     fields: dict[str, Number] = {}
-    for family in families():
-        if family.occurs(lowered):
-            for name, value in _read(family, flat).items():
-                fields.setdefault(name, value)
+    occurring = [family for family in families() if family.occurs(lowered)]
+    for family in occurring:
+        for name, value in _read(family, flat).items():
+            fields.setdefault(name, value)
+    if occurring and occurring[0].name in WRAPPED and "\n" in lines:
+        for name, value in _read(occurring[0], lines.replace("\n", "")).items():
+            fields.setdefault(name, value)
     return Message.model_validate(fields)
 
 

@@ -55,7 +55,7 @@ def read_log(text: str) -> Log:
     lines = excerpt(whole)
     flat = SPACES.sub(" ", lines)
     lowered = flat.lower()
-    message = read_message(flat, lowered)
+    message = read_message(flat, lowered, lines)
     return Log(lines, flat, lowered, message, derived_from(message), phase_of(lowered, done), ranks, done)
 
 
@@ -64,5 +64,5 @@ def is_log(text: str) -> bool:
     lowered = SPACES.sub(" ", text[-40_000:]).lower()
     if "traceback (most recent call last)" in lowered:
         return True
-    named = [family.name for family in families() if family.formats and family.occurs(lowered)]
+    named = [family.name for family in families() if family.is_error and family.occurs(lowered)]
     return any(name not in SPOKEN for name in named) or (bool(named) and PRINTED.search(text) is not None)

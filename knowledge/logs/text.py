@@ -111,5 +111,5 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _last_error(lowered: str) -> int:
     """Where the last error begins; 0 when there is none."""
-    marks = (mark for family in families() if family.formats for mark in family.marks)
+    marks = (mark for family in families() if family.is_error for mark in family.marks)
     return max(0, *(lowered.rfind(mark) for mark in marks))
