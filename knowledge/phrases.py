@@ -149,7 +149,7 @@ def _part(pieces: _Pieces, position: int) -> tuple[str, Needed, int]:
 
 
 def _whole(pieces: _Pieces, position: int, optional: bool) -> str:
-    """Plain words, the last letter optional or not; a Latin letter at either end touches no other outside the phrase."""
+    """Plain words, the last letter optional or not; no Latin letter touches another outside the phrase."""
     plain = pieces.found[position]["plain"]
     before, after = pieces.edge(position, -1), pieces.edge(position, 1)
     start = r"(?<![a-z0-9])" if re.match("[a-z0-9]", plain) and before in ("", "*") else ""
