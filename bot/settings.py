@@ -23,6 +23,14 @@ def _checked(schemes: tuple[str, ...]) -> AfterValidator:
     return AfterValidator(address)
 
 
+def _place(value: str) -> str:
+    """A host and a port."""
+    host, _, port = value.rpartition(":")
+    if value and not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+        raise ValueError("must be a host and a port, as 127.0.0.1:8080")
+    return value
+
+
 Http = Annotated[str, _checked(("http", "https"))]
 Socket = Annotated[str, _checked(("ws", "wss"))]
 
@@ -38,7 +46,8 @@ class Settings(BaseSettings):
     ``vram_bot_llm_base_url`` another address than the provider's; ``vram_bot_llm_seconds`` and ``vram_bot_llm_tokens``
     bound a question, ``vram_bot_llm_daily_tokens`` and ``vram_bot_llm_daily_usd`` a day of this process;
     ``vram_bot_llm_usd_per_million`` is what tokens cost, "in/out", where the library does not know;
-    ``vram_bot_workers`` threads answer and ``vram_bot_drawers`` processes draw (0: the threads do).
+    ``vram_bot_workers`` threads answer and ``vram_bot_drawers`` processes draw (0: the threads do);
+    ``vram_bot_health`` is where /livez and /readyz are served, as host:port (nowhere when absent).
     """
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True)
@@ -63,6 +72,7 @@ class Settings(BaseSettings):
     vram_bot_llm_daily_usd: Annotated[float, Field(ge=0)] | None = None
     vram_bot_llm_usd_per_million: Annotated[str, Field(pattern=r"^(\d+(\.\d+)?/\d+(\.\d+)?)?$")] = ""
     vram_bot_drawers: Annotated[int, Field(ge=0, le=8)] = 1
+    vram_bot_health: Annotated[str, AfterValidator(_place)] = ""
 
     @property
     def llm_price(self) -> tuple[Decimal, Decimal] | None:

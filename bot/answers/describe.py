@@ -43,7 +43,7 @@ TOLD_APART = ("model", "way", "cards", "shape")
 """What several runs may differ in."""
 
 
-def _told_short(one: Assumption) -> bool:
+def told_short(one: Assumption) -> bool:
     """Whether a short answer tells the assumption; that one card needs no engine goes without saying."""
     return one.field in WEIGHTY and not (one.field == "parallel.engine" and one.value == "none")
 
@@ -90,9 +90,18 @@ class Describer:
                 name_of(self.lang, "stage", stage) if stage not in ("", "sft") else "",
                 name_of(self.lang, "method", method or "") + (f" r{rank}" if rank else ""),
                 self._format(run),
-                run.get("precision") or "",
+                self._precision(index, run),
             ]
         return " ".join(quoted(part) for part in parts if part)
+
+    def _precision(self, index: int, run: dict[str, Any]) -> str:
+        """The type of training; that weights are stored in another is added."""
+        told, filled = str(run.get("precision") or ""), self.answer.estimates[index].run
+        if filled is None or filled.parallel is None or not filled.parallel.engine.startswith("fsdp"):
+            return told
+        from estimator.parallel.layouts import kept_in_fp32  # most runs are on one card
+
+        return name_of(self.lang, "sign", "fp32_shards") if kept_in_fp32(filled) else told
 
     def _format(self, run: dict[str, Any]) -> str:
         """The base's format, unless it is what QLoRA means anyway."""
@@ -161,7 +170,7 @@ class Describer:
                 one.field != "context_len" or one.why.startswith("ours: a ") or one.why.endswith(" tokens")
             ):
                 ours.append(self._value(path, one))
-            elif _told_short(one):
+            elif told_short(one):
                 others.append(self._value(path, one) + colon + self._why(path))
         joined = name_of(self.lang, "sign", "comma").join(ours)
         return [*([name_of(self.lang, "sign", "ours").format(values=joined)] if ours else []), *others]
@@ -171,7 +180,7 @@ class Describer:
         told = [
             self._value(path, one) + (f" ({self._why(path)})" if _depends_on_more(one) else "")
             for number, one in enumerate(self.answer.estimates[index].assumptions)
-            if (one.field in OURS or _told_short(one)) and (path := f"estimates[{index}].assumptions[{number}]")
+            if (one.field in OURS or told_short(one)) and (path := f"estimates[{index}].assumptions[{number}]")
         ]
         return name_of(self.lang, "sign", "comma").join(told)
 

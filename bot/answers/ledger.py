@@ -45,7 +45,7 @@ class Ledger:
         """A whole number at a path."""
         value = self.at(path)
         self._note(float(value), unit, path)
-        return f"{value:,}"
+        return f"{value:,.0f}" if isinstance(value, float) and value.is_integer() else f"{value:,}"
 
     def number(self, path: str) -> str:
         """A plain number at a path, such as a share."""

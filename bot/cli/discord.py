@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
+import re
 
 import click
 
 from bot.cli import ANSWERED, OUR_FAULT, WrongInput
 from bot.language import of_locale
 from bot.llm.model import helper_of
-from bot.settings import BadSettings, settings_from_environment
+from bot.settings import BadSettings, Settings, settings_from_environment
 from bot.texts import say
+
+TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
+"""Discord's tokens of bots: the bot's id, a time and a signature, each in base64 for addresses."""
 
 
 @click.command("discord", short_help="Run the bot on Discord.")
@@ -22,10 +26,8 @@ def command(verbose: bool) -> int:
         helper = helper_of(settings, lang)
     except BadSettings as error:
         raise WrongInput(str(error)) from None
-    token = settings.discord_token.get_secret_value().strip() if settings.discord_token else ""
-    if not token:
-        raise WrongInput(say(lang, "setting.no_token"))
-    from bot.discord.process import Unreachable, WrongToken, serve
+    token = _token(settings, lang)
+    from bot.discord.process import NoPlace, Unreachable, WrongToken, serve
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     logging.getLogger("discord").setLevel(logging.DEBUG if verbose else logging.INFO)
@@ -33,6 +35,8 @@ def command(verbose: bool) -> int:
         asyncio.run(serve(settings, token, helper))
     except WrongToken:
         raise WrongInput(say(lang, "setting.wrong_token")) from None
+    except NoPlace as error:
+        raise WrongInput(say(lang, "setting.wrong", name="VRAM_BOT_HEALTH", why=error)) from None
     except Unreachable as error:
         click.echo(say(lang, "setting.unreachable", detail=error), err=True)
         return OUR_FAULT
@@ -40,3 +44,13 @@ def command(verbose: bool) -> int:
         logging.getLogger("bot.discord").exception("the bot ended by a fault of ours")
         return OUR_FAULT
     return ANSWERED
+
+
+def _token(settings: Settings, lang: str) -> str:
+    """The token. What cannot be one is not sent to Discord; another address's tokens may look as they like."""
+    token = settings.discord_token.get_secret_value().strip() if settings.discord_token else ""
+    if not token:
+        raise WrongInput(say(lang, "setting.no_token"))
+    if settings.discord_api_base is None and not TOKEN.fullmatch(token):
+        raise WrongInput(say(lang, "setting.no_such_token"))
+    return token

@@ -204,6 +204,19 @@ class VramBot(discord.AutoShardedClient):
         if self._running:
             await asyncio.wait(set(self._running), timeout=seconds)
 
+    async def unready(self) -> str:
+        """Why questions are not answered now; empty where they are."""
+        if self._stopping:
+            return "stopping"
+        if not self.is_ready() or any(shard.is_closed() for shard in self.shards.values()):
+            return "not connected to Discord"
+        try:
+            await self.desk.stored(Store.note, "ready")
+        except Exception as error:
+            log.error("the store does not answer", exc_info=error)
+            return "the store does not answer"
+        return ""
+
     async def close(self) -> None:
         """Leave Discord and close the store."""
         await self.daily.close()

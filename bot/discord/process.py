@@ -12,6 +12,7 @@ import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
+from bot.discord import health
 from bot.discord.client import VramBot
 from bot.settings import Settings
 
@@ -26,6 +27,10 @@ BAD_TOKEN = 4004
 
 class WrongToken(Exception):
     """Discord does not know the token."""
+
+
+class NoPlace(Exception):
+    """Where /livez and /readyz should be served cannot be listened at."""
 
 
 class Unreachable(Exception):
@@ -43,10 +48,15 @@ def point(settings: Settings) -> None:
 
 
 async def serve(settings: Settings, token: str, helper: "Helper | None" = None) -> None:
-    """Run until SIGTERM or SIGINT. Raises WrongToken and Unreachable."""
+    """Run until SIGTERM or SIGINT. Raises NoPlace, WrongToken and Unreachable."""
     point(settings)
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # there is no voice here to miss them
     bot, stop = VramBot(settings, helper=helper), asyncio.Event()
     _on_signals(stop)
+    try:
+        watched = await health.opened(settings, bot.unready)
+    except OSError as error:
+        raise NoPlace(error.strerror) from error
     running = asyncio.create_task(bot.start(token))
     stopped = asyncio.create_task(stop.wait())
     try:
@@ -57,6 +67,8 @@ async def serve(settings: Settings, token: str, helper: "Helper | None" = None) 
     finally:
         await bot.close()
         stopped.cancel()
+        if watched is not None:
+            await watched.cleanup()
     await _ended(running, asked=stop.is_set())
 
 

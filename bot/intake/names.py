@@ -1,5 +1,6 @@
 """Which words of a message are names of the catalogue."""
 
+import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -43,9 +44,20 @@ def model_named(text: str) -> KnownModel | None:
 def is_other_release(text: str) -> bool:
     """Whether a text names a release that shares its architecture with the model it is counted as: -it for -pt."""
     known = aliases.squeezed_key(squeezed(normalised(text)))
-    if known is None or known.ambiguous or known.type not in RELEASES:
+    if known is None or known.ambiguous:
+        return False
+    if known.type == "nick":
+        return _shares_no_word(text, known.id)
+    if known.type not in RELEASES:
         return False
     return squeezed(normalised(text.rsplit("/", 1)[-1])) not in squeezed(normalised(known.id))
+
+
+def _shares_no_word(text: str, hub_id: str) -> bool:
+    """Whether nothing of a name stands in the model's own: bge-m3 for XLM-RoBERTa's body."""
+    own = squeezed(normalised(hub_id.rsplit("/", 1)[-1]))
+    words = re.split(r"[\s/_.-]+", text.strip())
+    return text.isascii() and not any(squeezed(normalised(word)) in own for word in words if word)
 
 
 @lru_cache(maxsize=512)

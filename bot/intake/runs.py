@@ -24,6 +24,8 @@ SERVERS = ("vllm", "sglang", "tgi")
 GGUF_ENGINES = ("llama.cpp", "ollama")
 GGUF_OF = {"nf4": "Q4_K_M", "fp4": "Q4_K_M", "nf4-dq": "Q4_K_M", "int8": "Q8_0"}
 """What "4bit" and "8bit" mean to an engine that reads GGUF files."""
+ENGINE_OF_CACHE = {"fp8": "vllm", "q8_0": "llama.cpp", "q4_0": "llama.cpp"}
+"""Whose cache has such a type; transformers keeps its own in the compute type."""
 SERVING = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "n_gpu_layers", "ubatch", "moe_on_cpu")
 """Fields of ``serving`` that a message may name."""
 OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_accum", "micro_batch", "epochs")
@@ -107,7 +109,9 @@ def _tasks(sheet: Sheet) -> str | None:
     tasks = sheet.values("task")
     if any(stage in ONLINE for stage in sheet.values("stage")):  # they generate while they train
         return "train"
-    return next((name for name in ("serve", "infer", "train") if name in tasks), None)
+    named = next((name for name in ("serve", "infer", "train") if name in tasks), None)
+    of_cache = sheet.has("cue", value="cache") and not any(sheet.values(name) for name in OF_TRAINING)
+    return named or ("infer" if of_cache else None)  # a model that trains keeps no cache
 
 
 def _parallel_fields(sheet: Sheet) -> Fields:
@@ -124,10 +128,13 @@ def _offload_fields(sheet: Sheet) -> Fields:
     places = sheet.values("offload")
     if not places:
         return {}
+    activations = {"activations": "cpu"} if "activations" in places else {}
+    if set(places) == {"activations"}:
+        return {"offload": activations}
     place = "nvme" if "nvme" in places else "cpu"
     both = "zero3" in sheet.values("parallelism") or not sheet.values("parallelism")
     parameters = {"parameters": place} if both and "optimizer" not in places else {}
-    return {"offload": {"optimizer": place, **parameters}}
+    return {"offload": {"optimizer": place, **parameters, **activations}}
 
 
 def _hardware_fields(hardware: Hardware) -> Fields:
@@ -191,6 +198,7 @@ def settled(fields: Fields, running: bool) -> Fields:
 
 
 def _settle_task(run: Fields, running: bool) -> None:
+    _settle_cache(run)
     if "task" in run:
         return
     if run.get("engine") in SERVERS:
@@ -206,6 +214,15 @@ def _settle_task(run: Fields, running: bool) -> None:
         or (running and _is_chat_model(run))
     ):
         run["task"] = "infer"
+
+
+def _settle_cache(run: Fields) -> None:
+    """The engine that keeps such a cache, where none is named."""
+    engine = ENGINE_OF_CACHE.get((run.get("kv_cache") or {}).get("dtype"))
+    if engine and not run.get("engine") and run.get("task") in (None, "infer"):
+        run["engine"] = engine
+        if engine in SERVERS:
+            run["task"] = "serve"
 
 
 def _is_file_format(run: Fields) -> bool:
@@ -247,13 +264,15 @@ def with_open_readings(runs: list[Fields]) -> tuple[list[Fields], list[str]]:
 def _lacks(run: Fields, name: str) -> bool:
     if name == "task":
         return "task" not in run
-    return run.get("task") == "train" and "method" not in run
+    return run.get("task") == "train" and "method" not in run and run.get("stage") != "pretrain"
 
 
 def _readings_of(run: Fields) -> list[Fields]:
     if "task" not in run:
         training = settled({**run, "task": "train", "method": _usual_method(run)}, False)
         return [settled({**run, "task": "infer"}, False), training]
+    if run.get("stage") == "pretrain" and "method" not in run:
+        return [settled({**run, "method": "full"}, False)]  # nothing is there yet for adapters to stand on
     if not _lacks(run, "method"):
         return [run]
     if run.get("weight_format"):

@@ -27,7 +27,6 @@ class Told:
         self.facts = facts(made.move)
         self.variants = [
             *(["adapted"] if run.task == "train" and adapted(made.before) else []),
-            *(["pretraining"] if run.stage == "pretrain" else []),
             *(["packed"] if run.packing else []),
             *(["grown"] if effective_batch(run) > effective_batch(made.before) else []),
             *(["quantised"] if run.task == "train" and run.weight_format else []),

@@ -14,6 +14,9 @@ LIGER = frozenset({
 WITH_KERNELS = ("transformers", "peft", "accelerate", "trl", "llama-factory", "ms-swift")
 """Frameworks whose switch for Liger brings the kernels for norms, rotation and MLP too."""
 EIGHT_BIT = {"adamw": "adamw-8bit", "paged-adamw-32bit": "paged-adamw-8bit", "lion": "lion-8bit"}
+FROM_NOTHING = "pretrain"
+"""The stage in which there is no trained base for adapters to stand on."""
+ADAPTERS = ("lora", "dora")
 LEAST_RANK, LEAST_LENGTH, STEP = 8, 128, 64
 MOST_LISTED = 256
 CUDA = ("NVIDIA", "AMD")
@@ -141,7 +144,7 @@ def half_type(around: Around) -> str:
 
 def lora(run: Run, around: Around) -> tuple[Run, ...]:
     """Adapters on a frozen 16-bit base instead of whole weights; the framework's own habits come with it."""
-    if run.method not in ("full", "freeze", "dora", "galore", "apollo", "badam", "lomo"):
+    if run.stage == FROM_NOTHING or run.method not in ("full", "freeze", "dora", "galore", "apollo", "badam", "lomo"):
         return ()
     adapter = Adapter() if run.adapter is None else run.adapter.model_copy(update={"dtype": None})
     return (around.refill(_adapting(run, around, "lora").model_copy(update={"adapter": adapter})),)
@@ -149,7 +152,8 @@ def lora(run: Run, around: Around) -> tuple[Run, ...]:
 
 def qlora(run: Run, around: Around) -> tuple[Run, ...]:
     """Adapters on a frozen 4-bit base."""
-    if run.method in ("qlora",) or around.gpu.vendor not in CUDA:
+    whole = run.stage == FROM_NOTHING and run.method not in ADAPTERS
+    if run.method == "qlora" or whole or around.gpu.vendor not in CUDA:
         return ()
     adapter = Adapter() if run.adapter is None else run.adapter.model_copy(update={"dtype": None})
     update = {"adapter": adapter, "weight_format": None, "kbit_prepare": None}

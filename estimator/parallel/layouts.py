@@ -120,8 +120,7 @@ def fsdp_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
     """FSDP of either kind."""
     details = run.details or {}
     param, reduce, output = mixed_precision(run)
-    full = run.precision == "fsdp-mixed-bf16" or upcast(run)
-    stored = FULL if full and not regime.adapter else 0
+    stored = FULL if kept_in_fp32(run) and not regime.adapter else 0
     adapter = regime.adapter.itemsize if regime.adapter is not None and param else 0
     return Layout(
         engine=parallel.engine,
@@ -161,6 +160,11 @@ def _whole_gradients(run: Run, parallel: Parallel) -> bool:
     if each is not None:
         return not each
     return parallel.engine == "fsdp1" or (parallel.wrap is None and run.framework in TRAINER)
+
+
+def kept_in_fp32(run: Run) -> bool:
+    """Whether FSDP stores what trains in fp32 and gathers it in 16 bit."""
+    return run.precision == "fsdp-mixed-bf16" or upcast(run)
 
 
 def upcast(run: Run) -> bool:

@@ -157,3 +157,61 @@ def test_what_is_said(text: str, words: str) -> None:
 @pytest.mark.parametrize("text", ["7b lora V100", "7b lora bf16 T4"])
 def test_that_a_card_has_no_bf16_is_said_once(text: str) -> None:
     assert ask(text).text.count("no bf16") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("how big is the KV cache of llama 3 8b at 32k", "4.0 GiB for 33,023 tokens, 131,072 B each"),
+        ("mistral 7b 8k 上下文的kv缓存多大", "个 token，共 1.0 GiB（每个 131,072 字节）"),
+    ],
+)
+def test_a_cache_that_is_asked_about_is_told(text: str, words: str) -> None:
+    found = ask(text)
+    assert [run["task"] for run in found.runs] == ["infer"]
+    assert words in found.text
+
+
+def test_a_cache_in_passing_does_not_stop_a_training() -> None:
+    assert {run["task"] for run in ask("lora finetune qwen2.5 7b with kv cache off, 24gb").runs} == {"train"}
+
+
+@pytest.mark.parametrize(("word", "engine"), [("kv fp8", "vllm"), ("kv q8_0", "llama.cpp")])
+def test_a_type_of_cache_names_the_engine_that_has_it(word: str, engine: str) -> None:
+    (run,) = ask(f"qwen2.5 7b 32k {word} on a 4090").runs
+    assert run["engine"] == engine
+
+
+@pytest.mark.parametrize("text", ["pretrain 1.5b from scratch on 24gb", "从头预训练1.5b，24G显存够吗"])
+def test_nothing_is_adapted_before_it_is_trained(text: str) -> None:
+    (run,) = ask(text).runs
+    assert (run["stage"], run["method"]) == ("pretrain", "full")
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("full finetune 7b on 24gb offload activations cpu", {"activations": "cpu"}),
+        ("7b全参，激活值卸载，24G", {"activations": "cpu"}),
+        ("7b full zero3 cpu offload, activation offloading too, 24gb",
+         {"optimizer": "cpu", "parameters": "cpu", "activations": "cpu"}),
+    ],
+)  # fmt: skip
+def test_activations_that_wait_on_the_host_are_understood(text: str, places: dict[str, str]) -> None:
+    assert ask(text).runs[0]["offload"] == places
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("full finetune llama3 8b fsdp bf16 4x a100 80gb", "bf16 (fp32 shards)"),
+        ("llama3 8b全参 fsdp 4张a100 80g", "bf16（分片为 fp32）"),
+        ("bge-m3 lora 8gb", "bge-m3 (same architecture as xlm-roberta-large)"),
+    ],
+)
+def test_the_headline_says_what_is_counted(text: str, words: str) -> None:
+    assert words in ask(text).text.splitlines()[0]
+
+
+def test_adapters_over_shards_are_not_told_as_fp32() -> None:
+    assert "fp32" not in ask("lora llama3 8b fsdp bf16 4x a100 80gb").text.splitlines()[0]

@@ -12,6 +12,7 @@ NAMES = (
     "VRAM_BOT_PRICE_TABLE", "VRAM_BOT_CURRENCY",
     "VRAM_BOT_LLM", "VRAM_BOT_LLM_BASE_URL", "VRAM_BOT_LLM_API_KEY", "VRAM_BOT_LLM_WHEN", "VRAM_BOT_LLM_SECONDS",
     "VRAM_BOT_LLM_TOKENS", "VRAM_BOT_LLM_DAILY_TOKENS", "VRAM_BOT_LLM_DAILY_USD", "VRAM_BOT_LLM_USD_PER_MILLION",
+    "VRAM_BOT_HEALTH",
 )  # fmt: skip
 
 
@@ -56,6 +57,8 @@ def test_addresses_and_folder_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ("VRAM_BOT_KEEP_DAYS", "0"),
         ("VRAM_BOT_KEEP_DAYS", "long"),
         ("VRAM_BOT_WORKERS", "1000"),
+        ("VRAM_BOT_HEALTH", "8080"),
+        ("VRAM_BOT_HEALTH", "localhost:0"),
     ],
 )
 @pytest.mark.parametrize("lang", ["en", "zh"])

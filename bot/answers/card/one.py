@@ -80,8 +80,9 @@ def _sections(voice: Voice) -> list[Section]:
     return [
         Section(0, tuple(plan_line(voice))),
         Section(3, tuple(step_lines(voice)), f"**{voice.say('first')}**"),
+        Section(2, tuple(more_line(voice))),
+        Section(2, tuple(voice.template("card_facts"))),
         Section(1, rent_lines(voice)),
-        Section(2, (*more_line(voice), *voice.template("card_facts"))),
         Section(5, tuple(_others(voice))),
         Section(1, tuple(voice.template("closing"))),
         Section(4, tuple(notes)),
@@ -93,5 +94,6 @@ def _others(voice: Voice) -> list[str]:
     found = voice.answer.estimates[0]
     peak = per_gpu(found).allocated_peak
     told = zip(found.alternatives, voice.describer.alternatives(0), strict=True)
-    moving = [row for one, row in told if abs(one.allocated_peak - peak) > LEAST_MOVE * peak]
+    useful = [(one, row) for one, row in told if not (found.downgrades and one.verdict == "does_not_fit")]
+    moving = [row for one, row in useful if abs(one.allocated_peak - peak) > LEAST_MOVE * peak]
     return [voice.say("other", choice=choice, peak=size, ending=voice.verdict(found)) for choice, size, found in moving]

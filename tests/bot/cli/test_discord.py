@@ -47,3 +47,16 @@ def test_the_sentence_is_in_the_machines_language(
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     monkeypatch.delenv("DISCORD_TOKEN")
     assert "没有设置 DISCORD_TOKEN" in run(capsys, "discord").err
+
+
+@pytest.mark.parametrize("token", ["abc", "Bot a.b.c", "a.b", "a.b.c.d", "令牌.b.c", "1234567890123456789", "a..c"])
+def test_what_is_no_token_is_not_sent_to_discord(
+    token: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.delenv("DISCORD_API_BASE")
+    monkeypatch.setenv("DISCORD_TOKEN", token)
+    done = run(capsys, "discord")
+    assert done.status == 2
+    (sentence,) = done.err.strip().splitlines()
+    assert "three parts" in sentence and token not in sentence

@@ -1,9 +1,11 @@
 """The real process on a real socket: a stand-in for Discord on loopback that checks every request it gets."""
 
 import asyncio
+import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +24,7 @@ from tests.standin.server import Call
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "tests" / "standin" / "schema" / "discord-openapi.json"
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 PATIENCE = 30.0
 """Seconds for a process to start or to stop on a busy machine; nothing sleeps for so long."""
 
@@ -229,6 +232,26 @@ async def test_buttons_and_conversations_outlive_the_process(scene: Scene) -> No
         assert "Llama" in (await asked).text, "a question under way is answered before it stops"
     assert scene.standin.command_writes[""] == 8, "each command was registered once"
     assert len(scene.standin.sent("PUT", "/commands$")) == 1
+
+
+async def test_the_images_health_check_holds_of_the_running_process(scene: Scene) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    scene.environment["VRAM_BOT_HEALTH"] = place
+    command = json.loads(re.findall(r"^    CMD (\[.*])$", DOCKERFILE.read_text("utf-8"), re.MULTILINE)[0])
+
+    async def checked() -> int:
+        line = command[-1].replace("127.0.0.1:8080", place)
+        return await (
+            await asyncio.create_subprocess_exec(sys.executable, "-c", line, stderr=asyncio.subprocess.PIPE)
+        ).wait()
+
+    assert await checked() != 0
+    async with scene.bot(), asyncio.timeout(PATIENCE):
+        while await checked():  # each try is a process of its own; ready is who has heard of every server
+            pass
+    assert await checked() != 0
 
 
 async def test_a_wrong_token_ends_with_one_sentence(scene: Scene) -> None:

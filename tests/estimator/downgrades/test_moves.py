@@ -35,9 +35,12 @@ def test_the_order_of_the_guide() -> None:
 
 
 def test_pretraining_keeps_its_weights_as_long_as_it_can() -> None:
-    for changes in ({"stage": "pretrain"}, {"details": {"downgrade_order": "lossless"}}):
-        ids = list(steps(**SMALL, **changes))
-        assert ids.index("checkpointing") < ids.index("lora")
+    ids = list(steps(**SMALL, details={"downgrade_order": "lossless"}))
+    assert ids.index("checkpointing") < ids.index("lora")
+    found = lowered(model="qwen2.5-7b", gpu="24GB", stage="pretrain")
+    assert not {"lora", "qlora"} & {one.id for one in found.downgrades}, "there is no base to adapt"
+    assert found.plan is not None
+    assert found.plan.steps == ["offload-parameters"]
 
 
 def test_a_smaller_micro_batch_keeps_the_effective_batch() -> None:
