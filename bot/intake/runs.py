@@ -218,7 +218,7 @@ def _settle_task(run: Fields, running: bool) -> None:
 
 def _settle_cache(run: Fields) -> None:
     """The engine that keeps such a cache, where none is named."""
-    engine = ENGINE_OF_CACHE.get((run.get("kv_cache") or {}).get("dtype"))
+    engine = ENGINE_OF_CACHE.get(str((run.get("kv_cache") or {}).get("dtype")))
     if engine and not run.get("engine") and run.get("task") in (None, "infer"):
         run["engine"] = engine
         if engine in SERVERS:
