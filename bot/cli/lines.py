@@ -1,8 +1,9 @@
-"""JSON lines in, JSON lines out: in order, one at a time, a bad line named and passed over."""
+"""JSON lines in, JSON lines out: in order, a bad line named and passed over."""
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 from pydantic import BaseModel, ValidationError
@@ -38,12 +39,22 @@ class BadLine(Exception):
 def run_lines(work: Callable[[dict[str, Any]], BaseModel], source: BinaryIO | None = None) -> int:
     """Answer every line of standard input with ``work``; the exit status says whether any went wrong."""
     status = ANSWERED
-    for line in _lines(source or sys.stdin.buffer):
-        text, wrong = _answered(line, work)
+    for text, wrong in _answers(source or sys.stdin.buffer, partial(_answered, work=work)):
         status = max(status, wrong) if OUR_FAULT not in (status, wrong) else OUR_FAULT
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
     return status
+
+
+def _answers(source: BinaryIO, answer: Callable[[bytes], tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """The answers to all lines, of a process's own input side by side."""
+    from bot.cli.workers import arriving, cores, side_by_side  # a single question need not wait for them
+
+    if source is not sys.stdin.buffer or cores() < 2:
+        yield from map(answer, _lines(source))
+    else:
+        full = ([line for line in batch if line.strip()] for batch in arriving(source, LONGEST_LINE + 1))
+        yield from side_by_side(full, answer, cores())
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
