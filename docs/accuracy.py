@@ -33,10 +33,6 @@ TAIL = """
   first steps are not.
 - **torchtitan's Llama-7B of March 2024 with torch.compile**, +40 % without and +17 % with selective checkpointing:
   compiled graphs recompute and fuse; the row is estimated as without, and the answer says so.
-- **AutoAWQ, Falcon-7B** -33 %: the source caches one head, 34 MB; 2.4 GB are missing. Written-out attention over the
-  prompt would add about 3 GB, but the same would put Llama-2-13B 11 % too high. Not explained.
-- **AutoAWQ, DeepSeek 33B** -9 %: the published short run alone is 2.1 GB above its packed weights, the size of the
-  fused copies of queries, keys and values; Llama-2-13B's rows do not have it.
 - **Qwen2.5-0.5B inference** -1.8 %: 18 to 24 MB, of which no length explains any.
 - **What nvidia-smi shows under FSDP1** lies 0.4 to 4 times the step's own bytes above the allocated peak (its streams
   hold freed blocks back); only the interval says so.

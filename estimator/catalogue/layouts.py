@@ -58,8 +58,15 @@ def _nvfp4(at: Packing, out: int, inner: int) -> Blocks:
     return _ceil(out * inner, 2), _ceil(out * inner, at.group), 4, 4
 
 
+def dividing(group: int, inner: int) -> int:
+    """The group that a row can have: AutoAWQ and AutoGPTQ refuse one that leaves a rest, so it was packed in halves."""
+    while group > 1 and inner % group:
+        group //= 2
+    return group
+
+
 def _awq(at: Packing, out: int, inner: int) -> Blocks:
-    groups, bits = _ceil(inner, at.group or inner), int(at.bits)
+    groups, bits = _ceil(inner, dividing(at.group or inner, inner)), int(at.bits)
     return inner * bits // 8 * out, groups * _ceil(out * bits, 32) * 4, groups * out * 2
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from estimator.schema import Assumption
+from estimator.schema import Assumption, Phase
 from estimator.weights import Weights
 
 
@@ -60,7 +60,7 @@ class Memory:
     graphs: int | None = None
     compute_buffer: int | None = None
     host: int = 0
-    peak_phase: str = "prefill"
+    peak_phase: Phase = "prefill"
     printed_weights: int | None = None
     printed_cache: int | None = None
     layers_on_card: int | None = None

@@ -91,14 +91,19 @@ def per_gpu(plan: Plan, found: Memory) -> PerGpu:
         reserved_peak=Range(low=allocated, expected=allocated, high=held.high),
         device_peak=device(plan, found, held),
         interval=Interval(low=held.low, high=held.high, coverage=0.9),
-        peak_phase="decode" if found.peak_phase == "decode" else "prefill",
-        phases=[
-            PhasePeak(phase="load", allocated_peak=found.weights.bytes),
-            PhasePeak(phase="decode" if found.peak_phase == "decode" else "prefill", allocated_peak=allocated),
-        ],
+        peak_phase=found.peak_phase,
+        phases=phases(found),
         at_peak=blocks(found),
         steady=found.weights.bytes + found.cache.bytes,
     )
+
+
+def phases(found: Memory) -> list[PhasePeak]:
+    """Loading, and the phase of the peak where that is another."""
+    if found.peak_phase == "load":
+        return [PhasePeak(phase="load", allocated_peak=found.allocated)]
+    loaded = PhasePeak(phase="load", allocated_peak=found.weights.bytes)
+    return [loaded, PhasePeak(phase=found.peak_phase, allocated_peak=found.allocated)]
 
 
 def device(plan: Plan, found: Memory, held: Range) -> Range:

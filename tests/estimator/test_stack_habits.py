@@ -6,7 +6,7 @@ import pytest
 
 from estimator.estimate import estimate
 from estimator.habits import old_habits
-from estimator.schema import Run
+from estimator.schema import PerGpu, Run
 
 RUN: dict[str, Any] = {
     "model": "mistralai/Mistral-7B-v0.1", "task": "train", "method": "lora", "precision": "bf16", "framework": "trl",
@@ -63,15 +63,33 @@ def test_litgpt_runs_code_of_its_own() -> None:
     assert peak(framework="litgpt", autocast=False) != peak(framework="transformers", autocast=False)
 
 
-def test_autoawq_allocates_the_whole_context() -> None:
-    run = {
-        "model": "meta-llama/Llama-2-13b-hf", "task": "infer", "engine": "autoawq", "weight_format": "awq-4bit-g128",
-        "context_len": 2048, "new_tokens": 2048,
-    }  # fmt: skip
-    found = estimate(Run.model_validate(run)).per_gpu
+def autoawq(model: str, context: int, new: int) -> PerGpu:
+    run = {"model": model, "task": "infer", "engine": "autoawq", "weight_format": "awq-4bit-g128"}
+    found = estimate(Run.model_validate(run | {"context_len": context, "new_tokens": new})).per_gpu
     assert found is not None
-    cache = next(block.bytes for block in found.at_peak if block.item == "kv_cache")
-    assert cache == 4096 * 40 * 2 * 5120 * 2
+    return found
+
+
+def test_autoawq_makes_a_window_and_writes_the_prompts_attention_out() -> None:
+    found = autoawq("mistralai/Mistral-7B-v0.1", 3000, 100)
+    blocks = {block.item: block.bytes for block in found.at_peak}
+    assert blocks["kv_cache"] == 3000 * 32 * 2 * 1024 * 2
+    scores = [block.bytes for block in found.at_peak if block.item == "activations"]
+    assert max(scores) == 32 * 3000 * 3000 * 10
+
+
+def test_autoawq_holds_queries_keys_and_values_twice_while_it_joins_them() -> None:
+    found = autoawq("mistralai/Mistral-7B-v0.1", 16, 16)
+    joined = next(block.bytes for block in found.at_peak if block.item == "weight_casts")
+    assert (found.peak_phase, joined) == ("load", pytest.approx(32 * 4096 * (4096 + 2048) * 0.51953, rel=0.001))
+
+
+def test_falcon_is_estimated_as_loaded() -> None:
+    """The file holds the head beside the embedding, transformers ties them."""
+    weights = next(block.bytes for block in autoawq("tiiuae/falcon-7b", 512, 512).at_peak if block.item == "weights")
+    halved, whole = 32 * 4544 * (4672 + 4544 + 18176), 32 * 4544 * 18176
+    packed = halved * (4 + 20 / 64) / 8 + whole * (4 + 20 / 128) / 8
+    assert weights == pytest.approx(packed + 295_469_056 * 2, rel=0.001)
 
 
 BIGCODE: dict[str, Any] = {
