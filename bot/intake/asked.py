@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from bot.intake import quantities
+from bot.intake.lexicon import Word, lexicon
 from bot.intake.options import is_command
 from bot.intake.sheet import Sheet
 
@@ -59,23 +61,82 @@ def asked_in(sheet: Sheet) -> Asked:
         question=_question(sheet, cues),
         marked="?" in sheet.text or "吗" in sheet.text or bool(cues) or _begins_as_question(sheet),
         domain=sheet.has("cue", value="domain"),
-        elsewhere=sheet.has("cue", value="elsewhere"),
+        elsewhere=sheet.has("cue", value="elsewhere") or _is_of_games(sheet),
         chatter=sheet.has("cue", value="chatter"),
-        follow_up=sheet.has("cue", value="follow_up"),
+        follow_up=sheet.has("cue", value="follow_up") or _goes_on(sheet),
     )
+
+
+OF_MODELS = frozenset(("model", "models", "llm", "llms", "模型", "lora", "qlora"))
+LARGEST = frozenset(
+    (
+        "max",
+        "maximum",
+        "largest",
+        "longest",
+        "biggest",
+        "highest",
+        "最大",
+        "最长",
+        "最多",
+        "最高",
+        "how",
+        "what",
+        "which",
+    )
+)
+HOW_MUCH = (("多", "大"), ("多", "少"), ("多", "长"), ("多", "高"), ("几",), ("最", "大"), ("最", "多"), ("最", "长"))
+ASKED_OF = {"micro_batch": "max_batch", "seq_len": "max_seq", "concurrency": "max_batch"}
+NEAR = 5
+"""Words between a size and what asks how large it may be."""
+
+
+def _is_of_games(sheet: Sheet) -> bool:
+    """Whether a message speaks of games, and not of a model on a card that is for games too."""
+    fields = {reading.field for reading in sheet.readings} & SUBSTANCE - WEAK
+    named = bool(fields or OF_MODELS & {token.text for token in sheet.tokens} or "max_model" in sheet.questions)
+    return sheet.has("cue", value="leisure") and not named
+
+
+def _goes_on(sheet: Sheet) -> bool:
+    """Whether the message begins as one that goes on from another: "and …", "with …", "try …"."""
+    word = sheet.tokens and lexicon().at(sheet.tokens, 0, "cue")
+    return bool(word) and word.value == "goes_on"
 
 
 def read_questions(sheet: Sheet) -> None:
     """Note what is asked; the words stay free, for "training time" asks something and names a task too."""
+    past = 0
     for index in sheet.free_starts():
-        if word := sheet.phrase(index, "question"):
+        word = sheet.phrase(index, "question") if index >= past else None
+        if word and not _is_size_of_card(sheet, index):
             sheet.questions.add(word.value)
+            past = word.end
+        if (key := sheet.phrase(index, "key")) and key.value in ASKED_OF and _asks_how_large(sheet, key):
+            sheet.questions.add(ASKED_OF[key.value])
+            sheet.questions.discard("time")
         sheet.against = sheet.against or sheet.phrase(index, "against") is not None
+
+
+def _is_size_of_card(sheet: Sheet, index: int) -> bool:
+    """Whether the words only say what a number before them is: the "VRAM?" of "with 24g VRAM?"."""
+    number = quantities.memory_gb(sheet.tokens, index - 2) if index > 1 else None
+    return number is not None and number.end == index and sheet.tokens[index].text == "vram"
+
+
+def _asks_how_large(sheet: Sheet, key: Word) -> bool:
+    """Whether a size without a number is asked for: "longest seq I can do", "batch能开到多大"."""
+    texts = [token.text for token in sheet.tokens]
+    before, behind = texts[max(0, key.start - 3) : key.start], texts[key.end : key.end + NEAR]
+    if any(token.kind == "number" for token in sheet.tokens[key.end : key.end + NEAR - 2]):
+        return False
+    asked = any(tuple(behind[at : at + len(words)]) == words for at in range(len(behind)) for words in HOW_MUCH)
+    return asked or bool(LARGEST & set(before)) and bool({"can", "could", "possible"} & set(behind))
 
 
 def _question(sheet: Sheet, cues: set[str]) -> str | None:
     cues = cues | {"compare"} if _alternatives(sheet) else cues - {"compare"}
-    if "need_memory" in cues and "fit" in cues and sheet.values("hardware"):
+    if "need_memory" in cues and cues & {"fit", "may"} and sheet.values("hardware"):
         cues = cues - {"need_memory"}
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
         cues = cues - {"time"}
@@ -87,7 +148,17 @@ def _alternatives(sheet: Sheet) -> bool:
     """Whether two of something stand against each other."""
     several = any(
         len(sheet.values(name)) > 1
-        for name in ("hardware", "model", "method", "micro_batch", "seq_len", "weight_format")
+        for name in (
+            "hardware",
+            "model",
+            "method",
+            "micro_batch",
+            "seq_len",
+            "weight_format",
+            "parallelism",
+            "size",
+            "layout",
+        )
     )
     return sheet.against and several
 
@@ -111,6 +182,8 @@ def is_ours(sheet: Sheet, asked: Asked, in_conversation: bool) -> bool:
         return asked.domain and asked.question not in (None, "fit")
     if fields <= WEAK and not _is_told_more(sheet, asked):
         return False
+    if "hardware" in fields and len(fields - WEAK) > 1:
+        return True
     return bool(fields & {"model", "size"}) or asked.marked or bool(sheet.invalid)
 
 

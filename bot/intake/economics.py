@@ -217,7 +217,7 @@ def _large(sheet: Sheet, start: int, glued: bool = False) -> Quantity | None:
     """A number with its thousand, million or 亿 behind it; ``1e9`` is cut into number and word by the tokens."""
     plain = quantities.signed(sheet.tokens, start)
     if plain is None:
-        return None
+        return quantities.counted(sheet.tokens, start)
     following = sheet.tokens[plain.end] if plain.end < len(sheet.tokens) else None
     if following and following.text in LARGE and (following.glued or not glued or following.text in ("万", "亿")):
         return Quantity(plain.value * LARGE[following.text], plain.end + 1)

@@ -4,7 +4,7 @@ People put count, name and memory in any order, so a place is read as a cluster:
 words between them ignored.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
@@ -25,6 +25,7 @@ NO_NAMES = frozenset({"gpu", "gpus", "card", "cards", "vram", "显", "卡", "存
 UNIFIED_SIZES = frozenset({8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512})
 """Gigabytes that Apple machines are sold with."""
 ALSO = frozenset({"or", "/", "或", "是", "and", "和"})
+RATHER = frozenset({"or", "/", "或", "vs", "versus"})
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
 TOTALS = frozenset({"total", "combined", "altogether", "总", "共", "合"})
 """Words behind a memory that is of all the cards."""
@@ -134,7 +135,7 @@ class _Cluster:
                 return behind.value, behind.end
         if self.tokens[at].text in ONES and not self._glued(at + 1) and self._is_hardware(at + 1):
             return 1, at + 1
-        number = quantities.small_count(self.tokens, at)
+        number = quantities.small_count(self.tokens, at) or quantities.spelled_count(self.tokens, at)
         if number is None:
             return None, at
         following = self._text(number.end) if self.sheet.is_free(number.end, number.end + 1) else ""
@@ -142,11 +143,25 @@ class _Cluster:
             return number.value, number.end + 1
         if following in COUNT_WORDS or (following in ("个", "gpu") and self._text(number.end + 1) in COUNT_WORDS):
             return number.value, number.end + 1
+        behind = number.end + (following == "个")
+        if self._is_counted_memory(behind) or (number.end == at + 1 and self._is_spelled(at, behind)):
+            return number.value, behind
         if following == "of" and self._text(number.end + 1) in OF_KNOWN:
             return number.value, number.end + 2
         if self._counts_card(number):
             return number.value, number.end
         return None, at
+
+    def _is_spelled(self, at: int, behind: int) -> bool:
+        """Whether a count in words stands before cards: "dual 3090s"."""
+        return quantities.spelled_count(self.tokens, at) is not None and self._is_hardware(behind)
+
+    def _is_counted_memory(self, at: int) -> bool:
+        """Whether a memory follows that cards are counted by: the 24GB of "2 24GB cards", the 40g of "2个40g"."""
+        memory = quantities.memory_gb(self.tokens, at) if at < len(self.tokens) else None
+        if memory is None or self.found.memory_gb is not None:
+            return False
+        return self._text(at - 1) == "个" or self._text(memory.end) in COUNT_WORDS or bool(self._card_end(memory.end))
 
     def _counts_card(self, number: Quantity) -> bool:
         """Whether a plain number counts the card right behind it; 8192 may be a length of a text."""
@@ -221,10 +236,17 @@ class _Cluster:
         """Where the bare name ends, the memory stated with it, and where both end: "A100 80G" is A100 and 80."""
         self.start_of_name = self.position
         for at in range(self.position + 1, end):
-            quantity = quantities.memory_gb(self.tokens, at)
-            if quantity and quantity.end >= end and card_named(self.sheet.words(self.position, at)):
-                return at - (self.tokens[at - 1].text in "-(,"), quantity.value, quantity.end
+            quantity = quantities.memory_gb(self.tokens, at) or self._bare_memory(at, end)
+            if quantity and card_named(self.sheet.words(self.position, at)):
+                return at - (self.tokens[at - 1].text in "-(,"), quantity.value, max(quantity.end, end)
         return end, None, end
+
+    def _bare_memory(self, at: int, end: int) -> Quantity | None:
+        """The last number of a name that is its memory: the 40 of "A100 40"."""
+        last = at == end - 1 and self.tokens[at].kind == "number" and not self.tokens[at].glued
+        card = card_named(self.sheet.words(self.position, at)) if last else None
+        known = card is not None and self.tokens[at].number in card.sizes
+        return Quantity(self.tokens[at].number, end) if known else None
 
     def _card_end(self, start: int) -> int:
         """Index after the longest card name that begins at ``start``; 0 when none does."""
@@ -247,6 +269,10 @@ class _Cluster:
         if any(quantities.mig_profile(self.tokens, at) for at in range(start, end)):
             return False
         if end == start + 1 and self.tokens[start].kind == "number" and self.tokens[start].number % 1000 == 0:
+            return False
+        if start and self.tokens[start].glued and self.tokens[start - 1].text == "_":
+            return False
+        if self.tokens[start].text == "m" and not self._glued(start + 1):  # M4 is a chip, "m 4" are two words
             return False
         if start > self.start and self.tokens[start].glued and self.tokens[start - 1].kind == "word":
             return self.tokens[start - 1].text in quantities.TIMES
@@ -279,8 +305,23 @@ def read_hardware(sheet: Sheet) -> list[Hardware]:
             cluster.found.gpu = sets[-1].gpu
         cluster.found.card = card_named(cluster.found.gpu) if cluster.found.gpu else None
         sheet.read("hardware", cluster.found, index, cluster.end, "cards, their number and memory")
+        if other := _other_count(sheet, cluster):
+            sets.append(other)
         sets.append(cluster.found)
     return sets
+
+
+def _other_count(sheet: Sheet, cluster: _Cluster) -> Hardware | None:
+    """The cards counted before an "or": the four of "4 or 2 H100s", the one of 单卡还是双卡4090."""
+    at = cluster.start - 1
+    if at < 1 or sheet.tokens[at].text not in RATHER or not cluster.found.gpu or not cluster.found.count:
+        return None
+    number = quantities.small_count(sheet.tokens, at - 1)
+    if number is None or number.end != at or not 1 <= number.value <= MOST_PLAIN or not sheet.is_free(at - 1, at):
+        return None
+    found = replace(cluster.found, count=int(number.value))
+    sheet.read("hardware", found, at - 1, at, "the other number of cards")
+    return found
 
 
 def _is_other_size(sheet: Sheet, cluster: _Cluster) -> bool:

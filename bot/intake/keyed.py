@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bot.intake import quantities
-from bot.intake.names import model_named
+from bot.intake.names import card_named, model_named
 from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
@@ -44,8 +44,14 @@ COUNTED_THINGS = frozenset({"num_generations", "images"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
 AMOUNTS = frozenset({"samples", "epochs"})
 MACHINES = frozenset({"gpu_count", "nodes"})
+EACH = frozenset({"每", "per", "each"})
+"""Lengths of one sample, which multiply an amount: k is a thousand there."""
+COUNTABLE = AMOUNTS | MACHINES | {"concurrency"}
 """Counted in front of their word; the number behind it is another: "2 nodes of 8 H100"."""
-LINKS = frozenset({"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "为", "是", "设", "成", "到", "约", "开"})
+LINKS = frozenset(
+    {"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "up", "down", "为", "是", "设", "成", "到", "约", "开",
+     "改", "加", "调", "升", "降", "减", "换", "用", "都", "各", "大", "小", "只", "才", "就", "about", "around", "set"}
+)  # fmt: skip
 TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
 
 
@@ -88,12 +94,14 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
         if sheet.tokens[position].text in "-_" and not sheet.tokens[position].glued:
             break
         position += 1
-    found = _value_at(key.value)(sheet.tokens, position) if position < len(sheet.tokens) else None
+    each = sheet.tokens[start].text in EACH
+    read = quantities.counted if each else _value_at(key.value)
+    found = read(sheet.tokens, position) if position < len(sheet.tokens) else None
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
         return False
-    if key.value in MACHINES and _is_counted_before(sheet, start) and sheet.tokens[key.end].text not in "=:":
+    if _is_counted_before(sheet, start):
         return False
-    before = key.value == "concurrency" or (key.value in AMOUNTS and _is_counted_before(sheet, start))
+    before = key.value == "concurrency" or key.value in AMOUNTS
     if before and _is_named(sheet, found.end):
         return False
     if key.end - start == 1 and len(sheet.tokens[start].text) == 1 and _is_name(sheet, start, found.end):
@@ -105,8 +113,22 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
 
 
 def _is_counted_before(sheet: Sheet, start: int) -> bool:
-    """Whether a number stands right before the word: the 3 of "3 epochs"."""
-    return start > 0 and (sheet.tokens[start - 1].kind == "number" or sheet.tokens[start - 1].text in "k万千")
+    """Whether a number of its own stands right before a word for countable things: the 3 of "3 epochs"."""
+    word = sheet.phrase(start, "key")
+    if start < 1 or word is None or word.value not in COUNTABLE or _is_told(sheet, word.end):
+        return False
+    before, first = sheet.tokens[start - 1], start - 1
+    if before.text in "k万千" and start > 1:
+        first -= 1
+    number = sheet.tokens[first]
+    apart = not number.glued or sheet.tokens[first - 1].kind != "word"
+    own = number.kind == "number" and number.number == int(number.number) and apart and not sheet.taken[first]
+    return own and card_named(sheet.words(first, start)) is None
+
+
+def _is_told(sheet: Sheet, end: int) -> bool:
+    """Whether a sign sets the word's own number behind it: "epochs=3"."""
+    return end < len(sheet.tokens) and sheet.tokens[end].text in "=:"
 
 
 def _is_named(sheet: Sheet, end: int) -> bool:
@@ -175,7 +197,8 @@ def _read_before(sheet: Sheet, start: int) -> bool:
         key = sheet.phrase(position, "key")
         if key is None or key.value not in (BEFORE_KEY if found.value >= 0 else LIMITS):
             return False
-        if key.value not in COUNTED_THINGS and _names_a_number(sheet, key.end, key.value):
+        counts = key.value in COUNTED_THINGS or _is_counted_before(sheet, key.start)
+        if not counts and _names_a_number(sheet, key.end, key.value):
             return False
         field, end = key.value, key.end
     value = quantities.counted(sheet.tokens, start, binary=field == "seq_len" and not _is_factor(sheet, start)) or found

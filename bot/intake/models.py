@@ -138,6 +138,10 @@ def _read_size(sheet: Sheet, start: int) -> None:
         return
     if sheet.tokens[start].text == "-" and _behind_a_word(sheet, start):
         return
+    experts = start - 2 if start > 1 and sheet.words(start - 1, start) in quantities.TIMES else start
+    if sheet.is_free(experts, start) and model_named(sheet.words(experts, size.end)) and experts < start:
+        sheet.read("model", sheet.words(experts, size.end), experts, size.end, "a mixture of experts")  # 8x7b
+        return
     low, high = LIMITS["params_b"]
     if not low <= size.value <= high:
         sheet.invalid.append("params_b")
@@ -174,10 +178,10 @@ def _read_misspelled(sheet: Sheet, start: int, end: int) -> bool:
             name = f"{sheet.words(first, start)}-{sheet.tokens[end - 2].text}b"
         sheet.guesses += 1
         meant = model_meant(name) if sheet.guesses <= MOST_GUESSES else None
-        if meant or hyphen:
-            sheet.read("model", name, first, end, f'"{name}" is near {meant.hub_id}' if meant else "a name with a size")
+        if meant:
+            sheet.read("model", name, first, end, f'"{name}" is near {meant.hub_id}')
             return True
-        _note_unknown_family(sheet, first, start)
+        _note_unknown_family(sheet, first, start - hyphen)
     return False
 
 

@@ -120,6 +120,15 @@ def full_card_name(text: str) -> str:
     return f"{text} {match.nominal_gb:g}GB" if alone and match.kind == "datacenter" else text
 
 
+DESCRIBED = ("laptop", "notebook", "mobile", "mac")
+
+
+def plain_card_name(text: str) -> str:
+    """The catalogue's name for a card that is described rather than named: 昇腾910B, "laptop 4060", "mac studio m2"."""
+    described = not text.isascii() or text.lower().startswith(DESCRIBED)
+    return card_name(text) if described else text
+
+
 @lru_cache(maxsize=512)
 def card_name(text: str) -> str:
     """The catalogue's name of a card; the text itself when it is none."""

@@ -26,6 +26,13 @@ MULTIPLIERS = {"k": 1000, "m": 1_000_000, "千": 1000, "万": 10_000, "w": 10_00
 SPELLED = {"million": 1_000_000, "mil": 1_000_000, "thousand": 1000}
 BILLION = frozenset({"billion", "billions", "bilion", "billon", "bilions"})
 TIMES = frozenset("x*×")
+SPELLED_COUNTS = {"dual": 2, "two": 2, "three": 3, "triple": 3, "four": 4, "quad": 4, "six": 6, "eight": 8}
+HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+HAN_GROUPS = {"万": 10_000, "亿": 100_000_000}
+ROUND = 10
+BINARY_STEP = 8
+"""Lengths in multiples of eight thousand are meant in 1,024s (8k, 32k, 160k), other round ones in 1,000s (10k, 50k)."""
+HUNDRED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +58,41 @@ def _glued_unit(tokens: list[Token], end: int) -> str:
     return tokens[end].text if end < len(tokens) and tokens[end].glued else ""
 
 
+def _is_decimal(thousands: float) -> bool:
+    """Whether a length of so many k is meant in thousands: the contexts sold as 10k, 50k, 100k, 200k are."""
+    return thousands % ROUND == 0 and (thousands % BINARY_STEP != 0 or thousands % HUNDRED == 0)
+
+
+def spelled_count(tokens: list[Token], start: int) -> Quantity | None:
+    """``two``, ``dual``, ``quad``: counts of cards in words."""
+    value = SPELLED_COUNTS.get(tokens[start].text) if start < len(tokens) else None
+    return Quantity(value, start + 1) if value else None
+
+
+def han_number(tokens: list[Token], start: int) -> Quantity | None:
+    """A number in Chinese characters from 十 on: 三十二, 一百万, 百万, 五千; 千 and 百 alone begin names (千问, 百川)."""
+    total = group = digit = 0
+    end = start
+    while end < len(tokens) and (end == start or tokens[end].glued):
+        text = tokens[end].text
+        if text in HAN_UNITS:
+            group, digit = group + (digit or 1) * HAN_UNITS[text], 0
+        elif text in HAN_GROUPS and end > start:
+            total, group, digit = total + (group + digit) * HAN_GROUPS[text], 0, 0
+        elif text in HAN_DIGITS and text != "单" and not digit:
+            digit = HAN_DIGITS[text]
+        else:
+            break
+        end += 1
+    alone = end == start + 1 and tokens[start].text != "十"
+    return None if end == start or alone else Quantity(total + group + digit, end)
+
+
 def counted(tokens: list[Token], start: int, binary: bool = False) -> Quantity | None:
     """A number with k, m, 千 or 万 behind it; ``binary`` reads k as 1,024, as lengths in tokens are meant."""
     plain = signed(tokens, start)
     if plain is None:
-        return None
+        return han_number(tokens, start) if start < len(tokens) and tokens[start].kind == "han" else None
     spelled = SPELLED.get(tokens[plain.end].text) if plain.end < len(tokens) else None
     if spelled:
         return Quantity(plain.value * spelled, plain.end + 1)
@@ -64,7 +101,7 @@ def counted(tokens: list[Token], start: int, binary: bool = False) -> Quantity |
         return Quantity(plain.value * 1_000_000, plain.end + 2)
     if unit not in MULTIPLIERS:
         return plain
-    factor = 1024 if binary and unit == "k" else MULTIPLIERS[unit]
+    factor = 1024 if binary and unit == "k" and not _is_decimal(plain.value) else MULTIPLIERS[unit]
     return Quantity(plain.value * factor, plain.end + 1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from bot.intake.economics import economics_of
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
-from bot.intake.names import full_card_name, model_meant, nearest_sized
+from bot.intake.names import full_card_name, model_meant, nearest_sized, plain_card_name
 from bot.intake.quantities import billions
 from bot.intake.sheet import Sheet
 from bot.intake.stages import ONLINE, stage_fields
@@ -47,6 +47,10 @@ SHARDING: dict[str, Fields] = {
 }
 
 
+RIVALS = ("zero1", "zero2", "zero3", "fsdp", "fsdp1", "ddp")
+"""Ways to shard that are told apart where one is set against another."""
+
+
 def spoken_runs(sheet: Sheet) -> list[Fields]:
     """The runs that the message itself describes, before history and open readings are added."""
     shared = _shared_fields(sheet)
@@ -63,7 +67,10 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
 
 
 def _layouts(sheet: Sheet, shared: Fields) -> list[Fields]:
-    """Ways to lay a model out over cards that stand against each other: "2x tp4 or 1x tp8"."""
+    """Ways to lay a model out over cards that stand against each other: "2x tp4 or 1x tp8", "zero2 or zero3"."""
+    shardings = [SHARDING[name] for name in sheet.values("parallelism") if name in RIVALS]
+    if sheet.against and len(shardings) > 1:
+        return [{"parallel": {**shared.get("parallel", {}), "zero": 0, **one}} for one in shardings]
     layouts: list[Fields] = sheet.values("layout")
     parallel = {name: size for name, size in shared.get("parallel", {}).items() if not layouts or name != "tensor"}
     return [{"parallel": {**parallel, **one}, "gpu_count": math.prod(one.values())} for one in layouts] or [{}]
@@ -157,7 +164,7 @@ def _hardware_fields(hardware: Hardware) -> Fields:
 
 def _card_name(hardware: Hardware) -> str:
     """The card as the message has it, with the stated memory where the name alone does not say that."""
-    name, stated, card = str(hardware.gpu), hardware.memory_gb, hardware.card
+    name, stated, card = plain_card_name(str(hardware.gpu)), hardware.memory_gb, hardware.card
     if card is None and stated is not None and not hardware.usable:
         return f"{name} {stated:g}GB"
     if card is None or hardware.usable:
@@ -166,7 +173,8 @@ def _card_name(hardware: Hardware) -> str:
         return full_card_name(name)
     usual = card.memory_gb or 0
     if abs(usual / stated - 1) <= SAME_CARD:
-        return f"{name} {usual:g}GB" if card.several_sizes and usual == stated else name
+        alone = full_card_name(name) if usual == stated else name
+        return f"{name} {usual:g}GB" if card.several_sizes and usual == stated else alone
     return f"{name} {stated:g}GB"
 
 
@@ -203,7 +211,7 @@ def _settle_task(run: Fields, running: bool) -> None:
         return
     if run.get("engine") in SERVERS:
         run["task"] = "serve"
-    elif any(run.get(name) for name in OF_TRAINING):
+    elif any(run.get(name) for name in OF_TRAINING) or _is_sharded(run):
         run["task"] = "train"
     elif (
         run.get("engine")
@@ -223,6 +231,11 @@ def _settle_cache(run: Fields) -> None:
         run["engine"] = engine
         if engine in SERVERS:
             run["task"] = "serve"
+
+
+def _is_sharded(run: Fields) -> bool:
+    """Whether the run is spread as only training is: ZeRO, FSDP, DDP."""
+    return (run.get("parallel") or {}).get("engine") in ("deepspeed", "fsdp1", "fsdp2", "ddp")
 
 
 def _is_file_format(run: Fields) -> bool:
@@ -290,7 +303,8 @@ def with_facts(run: Fields) -> Fields:
         return run
     known = model_meant(run["model"])
     stated = billions_in(run["model"])
-    size = known.params_b if known and not known.size else stated
+    experts = known is not None and "x" in run["model"].lower()  # 8x7b states the size of one of them
+    size = known.params_b if known and (experts or not known.size) else stated
     if known is None and is_bare_size(run["model"]) and stated:
         known = nearest_sized(stated)
     return {**run, "params_b": size, "resolved_model": known.hub_id if known else None}

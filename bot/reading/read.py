@@ -4,10 +4,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.reading.assemble import Assembled, assembled
+from bot.reading.assemble import assembled
 from bot.reading.draft import Draft
 from bot.reading.entries import LONGEST_TEXT, Piece, Refused
 from bot.reading.facts import Fact, Facts
+from bot.reading.gathered import Assembled
 from bot.reading.pieces import pieces_of
 from bot.reading.prose import note_prose
 from bot.reading.settle.run import settled_draft
