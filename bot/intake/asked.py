@@ -100,8 +100,8 @@ def _is_of_games(sheet: Sheet) -> bool:
 
 def _goes_on(sheet: Sheet) -> bool:
     """Whether the message begins as one that goes on from another: "and …", "with …", "try …"."""
-    word = sheet.tokens and lexicon().at(sheet.tokens, 0, "cue")
-    return bool(word) and word.value == "goes_on"
+    word = lexicon().at(sheet.tokens, 0, "cue") if sheet.tokens else None
+    return word is not None and word.value == "goes_on"
 
 
 def read_questions(sheet: Sheet) -> None:
@@ -131,7 +131,7 @@ def _asks_how_large(sheet: Sheet, key: Word) -> bool:
     if any(token.kind == "number" for token in sheet.tokens[key.end : key.end + NEAR - 2]):
         return False
     asked = any(tuple(behind[at : at + len(words)]) == words for at in range(len(behind)) for words in HOW_MUCH)
-    return asked or bool(LARGEST & set(before)) and bool({"can", "could", "possible"} & set(behind))
+    return asked or (bool(LARGEST & set(before)) and bool({"can", "could", "possible"} & set(behind)))
 
 
 def _question(sheet: Sheet, cues: set[str]) -> str | None:

@@ -143,9 +143,9 @@ class _Cluster:
             return number.value, number.end + 1
         if following in COUNT_WORDS or (following in ("个", "gpu") and self._text(number.end + 1) in COUNT_WORDS):
             return number.value, number.end + 1
-        behind = number.end + (following == "个")
-        if self._is_counted_memory(behind) or (number.end == at + 1 and self._is_spelled(at, behind)):
-            return number.value, behind
+        start = number.end + (following == "个")
+        if self._is_counted_memory(start) or (number.end == at + 1 and self._is_spelled(at, start)):
+            return number.value, start
         if following == "of" and self._text(number.end + 1) in OF_KNOWN:
             return number.value, number.end + 2
         if self._counts_card(number):

@@ -70,7 +70,7 @@ def spelled_count(tokens: list[Token], start: int) -> Quantity | None:
 
 
 def han_number(tokens: list[Token], start: int) -> Quantity | None:
-    """A number in Chinese characters from 十 on: 三十二, 一百万, 百万, 五千; 千 and 百 alone begin names (千问, 百川)."""
+    """A number in Chinese characters from 十 on: 三十二, 一百万, 百万; 千 and 百 alone begin names: 千问, 百川."""
     total = group = digit = 0
     end = start
     while end < len(tokens) and (end == start or tokens[end].glued):
