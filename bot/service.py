@@ -27,6 +27,7 @@ from knowledge.diagnosis import Diagnosis
 from knowledge.logs.reading import is_log
 
 if TYPE_CHECKING:
+    from bot.prices.claims import Claim
     from bot.tracing.gpu_check import Measured
 
 Found = TypeVar("Found")
@@ -91,14 +92,18 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
     return rendered(answer, question.doubts)
 
 
-def prices(gpus: Sequence[str], lang: str, region: str = "", spot: bool | None = None, currency: str = "") -> Answer:
+def prices(
+    gpus: Sequence[str], lang: str, region: str = "", spot: bool | None = None, currency: str = "",
+    claim: "Claim | None" = None,
+) -> Answer:  # fmt: skip
     """What cards cost: ranges by class, the cheapest, purchase prices, each with its day and source.
 
-    Without cards, those that most ask about. Raises EstimatorError for an unknown card, UnknownCurrency.
+    Without cards, those that most ask about; ``claim``: what somebody says that they cost. Raises EstimatorError for an
+    unknown card, UnknownCurrency.
     """
     from bot.prices.ask import answered_prices  # most questions are not about money
 
-    found = answered_prices(gpus, lang, region, spot, currency)
+    found = answered_prices(gpus, lang, region, spot, currency, claim)
     return rendered(Answer(lang="zh" if lang == "zh" else "en", question="price", prices=found))
 
 
@@ -134,7 +139,9 @@ def _priced(question: Question, lang: str) -> Answer:
     rents = question.rents or {}
     named = dict.fromkeys(str(run["gpu"]) for run in question.runs)
     try:
-        answer = prices(list(named), lang, rents.get("region", ""), rents.get("spot"))
+        answer = prices(
+            list(named), lang, rents.get("region", ""), rents.get("spot"), rents.get("currency", ""), rents.get("claim")
+        )
     except EstimatorError as error:
         problem = Problem(field=error.field, message=error.message, message_zh=error.message_zh)
         unknown = Answer(lang="zh" if lang == "zh" else "en", reply="clarify", question="price", runs=question.runs,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from bot.answers.ledger import Ledger
+from bot.prices.claims import Claim
 from bot.prices.money import SIGNS
 from bot.prices.view import Bought, CardPrices, PriceAnswer, Priced, PriceRange
 from bot.texts import name_of, say
@@ -32,6 +33,41 @@ class PriceTeller:
         """A class as people call it, with its kind."""
         name = name_of(self._lang, "provider_class", provider_class)
         return self.say("spot", name=name) if spot else name
+
+    def claim(self, index: int) -> list[str]:
+        """What was said that the card costs, against what is known of it; empty where nothing was said."""
+        said, borne = self.answer.claim, self.answer.cards[index].borne
+        if said is None or borne is None:
+            return []
+        amount = self._claimed(said)
+        kind = "bought" if said.per == "buy" else "asked"
+        parts = [self._against(kind, side, index, getattr(borne, side)) for side in ("within", "more", "less")]
+        told = name_of(self._lang, "sign", "semicolon").join(part for part in parts if part)
+        return [self.say(f"claim_{said.per}", price=amount, told=told or self.say("claim_unknown"))]
+
+    def _claimed(self, said: Claim) -> str:
+        low, high = self.money("claim.low"), self.money("claim.high")
+        sign = SIGNS.get(self.answer.currency, "")
+        return low if said.low == said.high else f"{low}–{high.removeprefix(sign)}"
+
+    def _against(self, kind: str, side: str, index: int, numbers: tuple[int, ...]) -> str:
+        """Who asks that, more or less, with what they ask and when."""
+        if not numbers:
+            return ""
+        write = self._shop if kind == "bought" else self._span
+        rows = name_of(self._lang, "sign", "comma").join(write(index, number) for number in numbers)
+        return self.say(f"{kind}_{side}", rows=rows)
+
+    def _span(self, index: int, number: int) -> str:
+        one, field = self.answer.cards[index].ranges[number], "per_day" if self._of_a_day() else "price"
+        price = self._between(f"cards[{index}].ranges[{number}]", field, "day" if self._of_a_day() else "hour")
+        return self.say("claim_span", name=self.named(one.provider_class, one.spot), price=price, days=self.days(one))
+
+    def _of_a_day(self) -> bool:
+        return self.answer.claim is not None and self.answer.claim.per == "day"
+
+    def _shop(self, index: int, number: int) -> str:
+        return self._bought(f"cards[{index}].purchases[{number}]", self.answer.cards[index].purchases[number])
 
     def rows(self, index: int) -> list[list[str]]:
         """The ranges of a card: class, per hour, per day, what stands behind it."""

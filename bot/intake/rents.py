@@ -3,7 +3,9 @@
 from typing import Any
 
 from bot.intake.asked import AMOUNTS, Asked
+from bot.intake.claims import currency_in
 from bot.intake.sheet import Sheet
+from bot.prices.claims import Claim
 
 OF_A_RUN = ("model", "size", "method", "stage", "micro_batch", "seq_len", "closed", "family")
 """What is said of a run: with any of it, money is asked of the run."""
@@ -19,11 +21,30 @@ def rents_in(sheet: Sheet, asked: Asked) -> dict[str, Any] | None:
     money = bool(sheet.questions & MONEY) or (rent and bool(sheet.questions & HOW_MUCH))
     if not money or not (sheet.values("hardware") or (rent and asked.domain)):
         return None
+    return _asked_for(sheet)
+
+
+def claimed_rents(sheet: Sheet, claim: Claim) -> dict[str, Any] | None:
+    """What is asked where a price of a named card is said, and nothing of a run; ``sheet``: the message without it."""
+    billed = bool(sheet.values("hours")) and bool(sheet.questions & MONEY)
+    if billed or "own" in sheet.questions or not sheet.values("hardware"):
+        return None
+    if sheet.invalid or any(sheet.values(name) for name in (*OF_A_RUN, "samples", "epochs", "tokens")):
+        return None
+    return {**_asked_for(sheet), "currency": claim.currency, "claim": claim}
+
+
+def _asked_for(sheet: Sheet) -> dict[str, Any]:
+    """Region, kind and currency."""
     kind = next((word for word in ("spot", "on_demand") if sheet.has("rent_kind", value=word)), None)
     region = next(
         (name for name in ("US", "Europe", "CN", "Asia-Pacific", "HK", "India") if _is_named(sheet, name)), ""
     )
-    return {"region": region, "spot": None if kind is None else kind == "spot"}
+    return {
+        "region": region,
+        "spot": None if kind is None else kind == "spot",
+        "currency": currency_in(sheet.text),
+    }
 
 
 def _is_named(sheet: Sheet, region: str) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
+from bot.intake.claims import claim_in
 from bot.intake.doubts import Doubt, doubts_in
 from bot.intake.economics import read_economics, read_token_amounts
 from bot.intake.fields import (
@@ -23,12 +24,13 @@ from bot.intake.keyed import read_keyed_numbers
 from bot.intake.models import read_models, read_shy_models
 from bot.intake.options import read_refusals, read_unknown_names
 from bot.intake.pasted import pasted, run_of_paste
-from bot.intake.rents import rents_in
+from bot.intake.rents import claimed_rents, rents_in
 from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
 from bot.intake.sheet import Reading as SheetReading
 from bot.intake.sheet import Sheet
 from bot.intake.stages import read_image_sizes
 from bot.intake.together import join_parts
+from bot.intake.tokens import clean
 from bot.intake.typos import read_typos
 from bot.reading.read import Reading
 
@@ -49,8 +51,8 @@ MOST_HISTORY = 10
 class Question:
     """What was understood: ``spoken`` is what the words say, ``runs`` adds each sensible reading of what is open.
 
-    ``rents``: it is asked what cards cost; the region and kind that are asked about. ``paste``: the config or command
-    that the run was read from.
+    ``rents``: it is asked what cards cost; region, kind and currency, and what is said that they cost. ``paste``: the
+    config or command that the run was read from.
     """
 
     reply: str
@@ -111,6 +113,9 @@ def _understand_one(text: str, previous: Question | None) -> Question:
     paste = pasted(text)
     if paste is not None:
         return _of_paste(paste, previous)
+    claimed = _claimed(text)
+    if claimed is not None:
+        return claimed
     sheet = read_sheet(text)
     asked = asked_in(sheet)
     if asked.elsewhere and not sheet.values("model"):
@@ -119,14 +124,29 @@ def _understand_one(text: str, previous: Question | None) -> Question:
         return Question("answer", "help")
     rents = None if sheet.invalid or "own" in sheet.questions else rents_in(sheet, asked)
     if rents is not None:
-        spoken = [run for run in spoken_runs(sheet) if run.get("gpu")]
-        return Question(
-            "answer", "price", spoken, [with_facts(run) for run in spoken], readings=sheet.readings, rents=rents
-        )
+        return _of_rents(sheet, rents)
     if not is_ours(sheet, asked, previous is not None):
         return Question("ignore", "other")
     spoken = _merged(spoken_runs(sheet), previous, asked)
     return _question(sheet, asked, [settled(run, asked.domain) for run in spoken], previous)
+
+
+def _claimed(text: str) -> Question | None:
+    """The question of a message that says what a card costs, and whether that is so."""
+    said = claim_in(clean(text))
+    if said is None or claim_in(said[1]) is not None:
+        return None
+    sheet = read_sheet(said[1])
+    rents = claimed_rents(sheet, said[0])
+    question = _of_rents(sheet, rents) if rents is not None else None
+    return question if question and question.spoken else None
+
+
+def _of_rents(sheet: Sheet, rents: Fields) -> Question:
+    """The question what cards cost."""
+    spoken = [run for run in spoken_runs(sheet) if run.get("gpu")]
+    known = [with_facts(run) for run in spoken]
+    return Question("answer", "price", spoken, known, readings=sheet.readings, rents=rents)
 
 
 def _of_paste(paste: Reading, previous: Question | None) -> Question:

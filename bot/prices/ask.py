@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.folders import data_folder
+from bot.prices.claims import Claim
 from bot.prices.current import FILE, current_market
 from bot.prices.view import PriceAnswer, Wanted, gpus_meant, prices
 
@@ -13,12 +14,13 @@ HISTORY_DAYS = 30
 
 
 def answered_prices(
-    gpus: Sequence[str], lang: str, region: str = "", spot: bool | None = None, currency: str = ""
-) -> PriceAnswer:
+    gpus: Sequence[str], lang: str, region: str = "", spot: bool | None = None, currency: str = "",
+    claim: Claim | None = None,
+) -> PriceAnswer:  # fmt: skip
     """The answer for cards as people name them. Raises EstimatorError and UnknownCurrency."""
     market = current_market()
     names = tuple(dict.fromkeys(name for gpu in gpus for name in gpus_meant(gpu, market.offers)))
-    wanted = Wanted(names, region, spot, currency_of(lang, currency))
+    wanted = Wanted(names, region, spot, currency_of(lang, currency), claim=claim)
     now = datetime.now(UTC)
     return prices(wanted, market.offers, now, own=market.purchases, lows=lows_of(names[:1], data_folder(), now))
 

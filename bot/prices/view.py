@@ -1,9 +1,10 @@
 """The answer to a price question as data, before it is put into words: every number of the text is in it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bot.prices.claims import HOURS, Borne, Claim, borne_out
 from bot.prices.money import Rates, bundled_rates
 from bot.prices.offers import CLASSES, Offer, in_region
 from bot.prices.purchases import Purchase, purchases_of
@@ -21,6 +22,8 @@ Lows = dict[str, list[tuple[str, float]]]
 """By class, the lowest price in USD of each day."""
 MOST_CARDS, MOST_SPOT = 6, 2
 HOURS_PER_DAY = 24
+SHOPS_DIFFER = 0.10
+"""What shops ask at one time lies about so far around what is told: RTX 4090 2,919 to 3,582 USD around 3,130."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class CardPrices:
     purchases: list[Bought]
     held_back: int
     history: list[PriceLine] = field(default_factory=list)
+    borne: Borne | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +115,15 @@ class PriceAnswer:
     spot: bool | None = None
     not_priced: list[str] = field(default_factory=list)
     more_cards: int = 0
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked: cards by name of the table, a region, only spot (True), only on demand (False), or both."""
+    """What is asked: cards by name of the table, a region, only spot (True), only on demand (False), or both.
+
+    ``claim``: what somebody says that they cost.
+    """
 
     gpus: tuple[str, ...] = ()
     region: str = ""
@@ -123,6 +131,7 @@ class Wanted:
     currency: str = "USD"
     among: frozenset[str] = frozenset(CLASSES)
     most: int = MOST_CARDS
+    claim: Claim | None = None
 
 
 def gpus_meant(text: str, offers: Sequence[Offer]) -> tuple[str, ...]:
@@ -160,13 +169,26 @@ def prices(
     teller = Teller(rate, now)
     chosen = {gpu: [one for one in offers if one.gpu == gpu and _is_wanted(one, wanted)] for gpu in shown}
     found = [teller.card(gpu, chosen[gpu], own, (lows or {}).get(gpu, {})) for gpu in shown]
+    if wanted.claim is not None:
+        found = [replace(card, borne=_borne(wanted.claim, card)) for card in found]
     return PriceAnswer(
         currency=wanted.currency, rate=round(rate, 4), rate_as_of=rates.as_of,
         cards=[card for card in found if card.ranges or card.purchases],
         offers=[teller.offer(one) for gpu in shown for one in chosen[gpu] if one.quality != "quarantined"],
         region=wanted.region, spot=wanted.spot, not_priced=[card.gpu for card in found if not card.ranges],
-        more_cards=max(0, len(wanted.gpus) - wanted.most),
+        more_cards=max(0, len(wanted.gpus) - wanted.most), claim=wanted.claim,
     )  # fmt: skip
+
+
+def _borne(claim: Claim, card: CardPrices) -> Borne:
+    """A claim against what is asked on demand and by contract, or against what shops ask."""
+    if claim.per == "buy":
+        bought = [(number, one.price) for number, one in enumerate(card.purchases) if one.kind != "launch"]
+        spread = [(number, price * (1 - SHOPS_DIFFER), price * (1 + SHOPS_DIFFER)) for number, price in bought]
+        return borne_out(claim, spread)
+    hours = HOURS[claim.per]
+    asked = [(number, one) for number, one in enumerate(card.ranges) if not one.spot and one.provider_class != "index"]
+    return borne_out(claim, ((number, one.low.price * hours, one.high.price * hours) for number, one in asked))
 
 
 def _is_wanted(offer: Offer, wanted: Wanted) -> bool:
