@@ -46,8 +46,9 @@ class Memory:
 
     ``outside`` are bytes beyond the allocator (NCCL, kernels, graphs, context): low, expected, high. ``uncertain`` is
     how far ``shares`` may really lie below and above. ``left`` is what a preallocating engine has for its cache (below
-    0 it does not start), None for the others and without a card. ``printed_weights`` and ``printed_cache`` are the
-    engine's own figures where they are not this card's.
+    0 it does not start), None for the others and without a card. ``filled`` are bytes of its share of the card, what it
+    measured outside of the allocator included, ``beyond`` what lies on the card besides, the context apart.
+    ``printed_weights`` and ``printed_cache`` are the engine's own figures where they are not this card's.
     """
 
     weights: Weights
@@ -56,6 +57,8 @@ class Memory:
     outside: tuple[int, int, int]
     uncertain: tuple[int, int]
     left: int | None = None
+    filled: int | None = None
+    beyond: tuple[int, int, int] = (0, 0, 0)
     non_torch: int | None = None
     graphs: int | None = None
     compute_buffer: int | None = None
@@ -75,6 +78,11 @@ class Memory:
     def allocated(self) -> int:
         """What the allocator holds at the peak."""
         return self.weights.bytes + self.cache.bytes + self.beside
+
+    @property
+    def room(self) -> int:
+        """What a preallocating engine has for its cache beyond what the requests need; negative where it lacks."""
+        return (self.left or 0) - self.cache.needed
 
     @property
     def activation(self) -> int:

@@ -8,7 +8,6 @@ from estimator.schema import (
     Assumption,
     Block,
     Estimate,
-    Fit,
     Host,
     Interval,
     Largest,
@@ -17,18 +16,15 @@ from estimator.schema import (
     Range,
     Run,
     ServingMemory,
-    Verdict,
 )
 from estimator.serving import solve
-from estimator.serving.engines import FILES, check_engine, memory_of
+from estimator.serving.engines import check_engine, memory_of
 from estimator.serving.facts import gib
 from estimator.serving.memory import Memory
 from estimator.serving.plan import Plan, plan_of
+from estimator.serving.shown import device
 from estimator.serving.startup import needs_offload, startup_notes
 from estimator.serving.vllm import utilization
-
-CONTEXT = (0.25, 0.45, 0.75)
-"""GiB of the CUDA context and loaded kernels (data/card.toml)."""
 
 
 def serving_estimate(
@@ -39,7 +35,7 @@ def serving_estimate(
     plan = plan_of(run, arch, gpu)
     found = memory_of(plan)
     result = Estimate(
-        id=None, run=run, assumptions=assumptions, notes=list(found.notes), per_gpu=per_gpu(plan, found),
+        id=None, run=run, assumptions=assumptions, notes=list(found.notes), per_gpu=per_gpu(plan, found, usable),
         serving=serving_memory(plan, found), host=Host(ram=found.host),
     )  # fmt: skip
     if usable is not None:
@@ -53,17 +49,15 @@ def outcome(run: Run, arch: Architecture, gpu: GpuMatch, usable: int) -> Outcome
     found = memory_of(plan)
     if run.host_ram_gib is not None and found.host > gib(run.host_ram_gib):
         return None
-    needed = needed_of(found)
-    held = Range(low=needed - found.uncertain[0], expected=needed, high=needed + found.uncertain[1])
-    shown = device(plan, found, held)
-    verdict = fit_of(plan, found, shown, usable).verdict
+    needed, shown = needed_of(found), device(plan, found, usable)
+    verdict = card.verdict_of(shown.expected, shown.high, usable)
     return Outcome(needed, (shown.low, shown.expected, shown.high), verdict, (needed,), found.host)
 
 
 def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
     """Whether it fits, and what would."""
     assert result.per_gpu is not None and result.serving is not None
-    result.fit = fit_of(plan, found, result.per_gpu.device_peak, usable)
+    result.fit = card.fit(result.per_gpu.device_peak, usable)
     serving = result.serving
     users, length = solve.most_users(plan, found, usable), solve.longest_request(plan, found, usable)
     serving.users_possible, serving.max_len_possible = users, length
@@ -79,7 +73,7 @@ def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
     result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
 
 
-def per_gpu(plan: Plan, found: Memory) -> PerGpu:
+def per_gpu(plan: Plan, found: Memory, usable: int | None) -> PerGpu:
     """What one card holds."""
     allocated, (below, above) = found.allocated, found.uncertain
     if found.left is not None and found.left > 0:
@@ -89,7 +83,7 @@ def per_gpu(plan: Plan, found: Memory) -> PerGpu:
     return PerGpu(
         allocated_peak=allocated,
         reserved_peak=Range(low=allocated, expected=allocated, high=held.high),
-        device_peak=device(plan, found, held),
+        device_peak=device(plan, found, usable),
         interval=Interval(low=held.low, high=held.high, coverage=0.9),
         peak_phase=found.peak_phase,
         phases=phases(found),
@@ -104,13 +98,6 @@ def phases(found: Memory) -> list[PhasePeak]:
         return [PhasePeak(phase="load", allocated_peak=found.allocated)]
     loaded = PhasePeak(phase="load", allocated_peak=found.weights.bytes)
     return [loaded, PhasePeak(phase=found.peak_phase, allocated_peak=found.allocated)]
-
-
-def device(plan: Plan, found: Memory, held: Range) -> Range:
-    """What nvidia-smi shows: the allocator's, NCCL, graphs and the context."""
-    context = (0, 0, 0) if plan.engine in (*FILES, "exllama", "autoawq") else tuple(gib(value) for value in CONTEXT)
-    low, expected, high = (outside + around for outside, around in zip(found.outside, context, strict=True))
-    return Range(low=held.low + low, expected=held.expected + expected, high=held.high + high)
 
 
 def blocks(found: Memory) -> list[Block]:
@@ -148,28 +135,3 @@ def serving_memory(plan: Plan, found: Memory) -> ServingMemory:
         layers_on_card=found.layers_on_card,
         needed_bytes=needed_of(found),
     )
-
-
-def fit_of(plan: Plan, found: Memory, shown: Range, usable: int) -> Fit:
-    """Whether the engine starts and holds the requests; engines that take a share are judged by their cache."""
-    if found.left is None:
-        return card.fit(shown, usable)
-    margin = found.left - found.cache.needed
-    blocked = plan.engine == "vllm" and plan.taken > 0 and usable < utilization(plan) * (plan.total or 0)
-    return Fit(
-        verdict="does_not_fit" if blocked else _verdict(margin, found.uncertain[0]),
-        usable=usable,
-        margin=margin,
-        confidence=0.01 if blocked else _confidence(margin, max(found.uncertain[0], 1)),
-    )
-
-
-def _verdict(margin: int, unsure: int) -> Verdict:
-    if margin >= unsure:
-        return "fits"
-    return "tight" if margin >= 0 else "does_not_fit"
-
-
-def _confidence(margin: int, unsure: int) -> float:
-    """Probability that it fits: the margin in parts of the uncertainty (5 %, 50 %, 95 %)."""
-    return round(min(max(0.5 + 0.45 * margin / unsure, 0.01), 0.99), 3)

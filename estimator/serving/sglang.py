@@ -4,7 +4,6 @@ from estimator.serving.adapters import adapter_slots, draft_of
 from estimator.serving.facts import by_ranks, facts, gib, version_of
 from estimator.serving.memory import Cache, Memory, Share, Why
 from estimator.serving.plan import Plan
-from estimator.serving.profile import non_torch
 from estimator.serving.vllm import per_token, rank_caches, weights_of
 
 MIB = 1 << 20
@@ -15,13 +14,11 @@ def memory(plan: Plan) -> Memory:
     weights, slots, (draft, draft_token) = weights_of(plan), adapter_slots(plan), draft_of(plan)
     extra = gib(facts()["sglang"]["load_extra_gib"])
     held = weights.bytes + slots + draft + extra
-    share = fraction(plan) if plan.total else None
-    pool = None
-    if plan.total is not None and share is not None:
-        pool = int(share * plan.total) - held - non_torch(plan)
+    before, work = gib(facts()["sglang"]["before_gib"]["amd" if plan.amd else "nvidia"]), activation(plan)
+    static = None if plan.total is None else int(fraction(plan) * (plan.total - plan.taken - before))
+    pool = None if static is None else static - held
     cache = cache_of(plan, pool, draft_token)
     graphs = gib(facts()["sglang"]["graphs_gib"]) if plan.graphs else 0
-    work = activation(plan)
     unsure = int(0.05 * (pool if pool is not None and pool > 0 else cache.bytes))
     shares = (
         Share("activations", work, Why("prefill of one chunk, outside the pool", "一个预填充分块，位于缓存池之外")),
@@ -35,10 +32,12 @@ def memory(plan: Plan) -> Memory:
         weights=weights,
         cache=cache,
         shares=tuple(one for one in shares if one.bytes),
-        outside=(non_torch(plan), non_torch(plan) + graphs, non_torch(plan) + 2 * graphs),
+        outside=(before // 2, before + graphs, 3 * before // 2 + 2 * graphs),
         uncertain=(unsure + plan.unsure_total, unsure),
         left=pool,
-        non_torch=non_torch(plan),
+        filled=None if static is None else static + before + work,
+        beyond=(0, graphs, 2 * graphs),
+        non_torch=before,
         graphs=graphs,
         printed_weights=held,
     )

@@ -8,6 +8,7 @@ from estimator.errors import EstimatorError
 from estimator.serving.engines import FILES, memory_of
 from estimator.serving.memory import Memory
 from estimator.serving.plan import Plan
+from estimator.serving.shown import device
 
 MOST_LENGTH = 1 << 24
 MOST_USERS = 1 << 16
@@ -19,17 +20,9 @@ SERVER_LADDER = (None, "fp8", "awq-4bit-g128")
 EXLLAMA_LADDER = ("exl2-8bpw", "exl2-6bpw", "exl2-5bpw", "exl2-4bpw", "exl2-3bpw", "exl2-2.5bpw")
 
 
-def needed_on_card(found: Memory) -> int:
-    """The high end of what an engine without a pool shows on its card."""
-    return found.allocated + found.uncertain[1] + found.outside[2]
-
-
 def fits(plan: Plan, usable: int) -> bool:
-    """Whether the run starts and holds what was asked for, with its margin."""
-    found = memory_of(plan)
-    if found.left is not None:
-        return found.left - found.uncertain[0] >= found.cache.needed
-    return needed_on_card(found) <= usable
+    """Whether the run starts and surely holds what was asked for."""
+    return device(plan, memory_of(plan), usable).high <= usable
 
 
 def largest(holds: Callable[[int], bool], most: int) -> int:

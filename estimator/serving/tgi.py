@@ -15,7 +15,7 @@ def memory(plan: Plan) -> Memory:
     left = None
     if plan.total is not None:
         share = plan.serving.gpu_memory_utilization or table["fraction"]
-        left = int((share * plan.total - weights.bytes - outside - work) * table["wiggle"])
+        left = int((share * plan.total - plan.taken - weights.bytes - outside - work) * table["wiggle"])
     held = needed if left is None else max(left, 0)
     tokens = held // token if token else 0
     concurrency = round(tokens / plan.length, 2)
@@ -38,6 +38,7 @@ def memory(plan: Plan) -> Memory:
         outside=(outside // 2, outside, 2 * outside),
         uncertain=(unsure + plan.unsure_total, unsure),
         left=left,
+        filled=None if left is None else weights.bytes + outside + work + max(left, 0),
         non_torch=outside,
     )
 

@@ -37,6 +37,8 @@ def memory(plan: Plan) -> Memory:
         outside=(outside // 2, outside + graphs, outside + 2 * graphs),
         uncertain=(unsure + plan.unsure_total, unsure),
         left=left,
+        filled=None if plan.total is None else int(utilization(plan) * (plan.total - plan.unsure_total)),
+        beyond=beyond_share(plan),
         non_torch=outside,
         graphs=graphs,
         printed_weights=weights.bytes + loading + slots + draft,
@@ -52,6 +54,12 @@ def utilization(plan: Plan) -> float:
 def budget_of(plan: Plan) -> int | None:
     """Bytes that the engine may use."""
     return None if plan.total is None else int(utilization(plan) * plan.total)
+
+
+def beyond_share(plan: Plan) -> tuple[int, int, int]:
+    """Graphs that the profile did not count: captured after the cache, all of them up to 0.20."""
+    rest = graphs_of(plan) - graphs_counted(plan)
+    return 0, rest, 2 * rest
 
 
 def pool_for(plan: Plan) -> Pool:
