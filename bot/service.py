@@ -18,11 +18,11 @@ from bot.intake.understand import Question, understand
 from bot.language import language_of
 from bot.reading.read import Reading, read_paste
 from estimator.catalogue import find_gpu, find_model
-from estimator.catalogue.sizes import smallest_size_gb
 from estimator.downgrades import applied
 from estimator.errors import EstimatorError
 from estimator.estimate import estimate as estimate_run
 from estimator.schema import Estimate, Problem, Run
+from estimator.smallest import smallest_card_gb
 from knowledge.diagnosis import Diagnosis
 from knowledge.logs.reading import is_log
 
@@ -85,7 +85,7 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
     if answer.reply == "answer" and answer.question != "help":
         alone = len(question.runs) == 1
         answer.estimates = [_estimate_or_problem(run, question.question, answer.lang, alone) for run in question.runs]
-        answer.smallest_card_gb = [_smallest_card(found) for found in answer.estimates]
+        answer.smallest_card_gb = [smallest_card_gb(found) for found in answer.estimates]
         answer.rents = [_rent(found) for found in answer.estimates]
         answer.fewest = [_fewest(run) for run in question.runs] if question.question == "need_gpu" else []
         _ask_back(answer)
@@ -295,7 +295,7 @@ def told(fields: dict[str, Any], found: Estimate, lang: str, explain: bool = Fal
         question=question,
         runs=[with_facts(fields)],
         estimates=[found],
-        smallest_card_gb=[_smallest_card(found)],
+        smallest_card_gb=[smallest_card_gb(found)],
         rents=[_rent(found)],
     )
     return rendered(answer, explain=explain).text
@@ -370,11 +370,6 @@ def _estimate_or_problem(fields: dict[str, Any], question: str, lang: str, other
         return cost_of(fields, lang, question)
     except EstimatorError as error:
         return Estimate(error=Problem(field=error.field, message=error.message, message_zh=error.message_zh))
-
-
-def _smallest_card(found: Estimate) -> int | None:
-    """The smallest card for a run that names none."""
-    return smallest_size_gb(found.per_gpu.device_peak.high) if found.per_gpu and not found.fit.verdict else None
 
 
 def _ask_back(answer: Answer) -> None:

@@ -16,8 +16,3 @@ def _usable_by_size() -> tuple[tuple[int, int], ...]:
 def sizes_gb(needed: int) -> list[int]:
     """The sizes of card, in GB, that surely hold so many bytes, the smallest first."""
     return [size for size, usable in _usable_by_size() if usable >= needed]
-
-
-def smallest_size_gb(needed: int) -> int | None:
-    """The smallest size of card, in GB, that surely holds so many bytes; None when no single card does."""
-    return next(iter(sizes_gb(needed)), None)

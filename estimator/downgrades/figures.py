@@ -59,7 +59,10 @@ def _groups(run: Run) -> dict[str, Any]:
     sharding = SHARDING.get(
         "tensor" if parallel and parallel.tensor > 1 else parallel.engine if parallel else "", ("", "")
     )
+    pool = (serving.gpu_memory_utilization if serving else None) or 0
     return {
+        "pool_share": f"{pool:g}",
+        "pool_percent": f"{100 * pool:g}",
         "sharding": sharding[0],
         "sharding_zh": sharding[1],
         "zero": parallel.zero if parallel else 0,

@@ -4,7 +4,8 @@ from estimator.catalogue import weight_format
 from estimator.downgrades.around import Around
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import KVCache, Run, Serving
-from estimator.serving.plan import SERVERS
+from estimator.serving.plan import SERVERS, plan_of
+from estimator.serving.solve import SHARED, utilization_needed
 
 FILES = ("llama.cpp", "ollama")
 """Engines that run GGUF files."""
@@ -13,6 +14,15 @@ GGUF_LOW = ("Q3_K_M", "Q2_K")
 FULL_TYPES = (None, "auto", "f16", "fp16", "bf16", "fp32", "float16", "bfloat16")
 EIGHT_BITS = ("q8_0", "fp8", "int8")
 LEAST_CONTEXT, STEP, LEAST_UBATCH = 256, 64, 64
+
+
+def pool_share(run: Run, around: Around) -> tuple[Run, ...]:
+    """The smallest share of the card with which a serving engine starts and holds what was asked for."""
+    if run.engine not in SHARED or isinstance(run.gpu, list):
+        return ()
+    plan = plan_of(run, around.arch, around.gpu).least
+    share = utilization_needed(plan, (plan.total or 0) - plan.taken)
+    return (with_serving(run, gpu_memory_utilization=share),) if share is not None else ()
 
 
 def last_logits(run: Run, around: Around) -> tuple[Run, ...]:
@@ -33,7 +43,7 @@ def ubatch(run: Run, around: Around) -> tuple[Run, ...]:
         return ()
     known = (run.serving.ubatch if run.serving else None) or 512
     sizes = [known >> shift for shift in range(1, 6) if known >> shift >= LEAST_UBATCH]
-    return tuple(_serving(run, ubatch=size) for size in sizes)
+    return tuple(with_serving(run, ubatch=size) for size in sizes)
 
 
 def batched_tokens(run: Run, around: Around) -> tuple[Run, ...]:
@@ -41,13 +51,13 @@ def batched_tokens(run: Run, around: Around) -> tuple[Run, ...]:
     known = run.serving.max_num_batched_tokens if run.serving else None
     if run.engine != "vllm" or not known:
         return ()
-    return tuple(_serving(run, max_num_batched_tokens=size) for size in (4096, 2048, 1024) if size < known)
+    return tuple(with_serving(run, max_num_batched_tokens=size) for size in (4096, 2048, 1024) if size < known)
 
 
 def no_graphs(run: Run, around: Around) -> tuple[Run, ...]:
     """A serving engine without captured CUDA graphs."""
     known = run.serving.cuda_graphs if run.serving else None
-    return (_serving(run, cuda_graphs=False),) if run.engine == "vllm" and known is not False else ()
+    return (with_serving(run, cuda_graphs=False),) if run.engine == "vllm" and known is not False else ()
 
 
 def kv_8bit(run: Run, around: Around) -> tuple[Run, ...]:
@@ -137,7 +147,7 @@ def experts_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
     known = run.serving.moe_on_cpu if run.serving else None
     if run.engine not in FILES or around.arch.experts is None or known:
         return ()
-    return (_serving(run, moe_on_cpu=True),)
+    return (with_serving(run, moe_on_cpu=True),)
 
 
 def layers_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
@@ -147,10 +157,11 @@ def layers_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
     known = run.serving.n_gpu_layers if run.serving else None
     most = known if known is not None and 0 <= known <= around.arch.layers else around.arch.layers
     counts = [most * eighths // 8 for eighths in range(7, 0, -1)]
-    return tuple(_serving(run, n_gpu_layers=count) for count in dict.fromkeys(counts) if count)
+    return tuple(with_serving(run, n_gpu_layers=count) for count in dict.fromkeys(counts) if count)
 
 
-def _serving(run: Run, **fields: object) -> Run:
+def with_serving(run: Run, **fields: object) -> Run:
+    """The run with these of its ``serving`` fields."""
     return changed(run, serving=(run.serving or Serving()).model_copy(update=fields))
 
 

@@ -53,6 +53,7 @@ TRAINING = (
     Move("card", hardware.card),
 )
 INFERENCE = (
+    Move("pool-share", inference.pool_share, ("serving.gpu_memory_utilization",)),
     Move("last-logits", inference.last_logits, ("logits",)),
     Move("sdpa", training.sdpa, ("attention",)),
     Move("flash2", training.flash2, ("attention",)),
@@ -90,5 +91,8 @@ def moves_of(run: Run, ranks: dict[str, int]) -> list[Move]:
 
 
 def fixed(move: Move, after: Run) -> Move:
-    """A move to another card that was decided: it names the same one whatever the run."""
-    return move._replace(rule=lambda run, around: (run.model_copy(update={"gpu": after.gpu}),))
+    """A move to another card, or another share of it, that was decided: it names the same one whatever the run."""
+    if move.name == "card":
+        return move._replace(rule=lambda run, around: (run.model_copy(update={"gpu": after.gpu}),))
+    share = after.serving.gpu_memory_utilization if after.serving else None
+    return move._replace(rule=lambda run, around: (inference.with_serving(run, gpu_memory_utilization=share),))

@@ -16,7 +16,7 @@ from estimator.schema import Run
 STRONGEST = -1
 MOST_HOST = 2 << 40
 """Bytes of host memory beyond which no move goes by itself: few machines have more than 2 TiB."""
-FIXED = ("card",)
+FIXED = ("card", "pool-share")
 """Moves whose one grade depends on the run: in a chain they stay as they were first made."""
 
 

@@ -61,7 +61,7 @@ def _length(run: Run, arch: Architecture, gpu: GpuMatch | None, usable: int | No
     if gpu is None or usable is None:
         length = min(own, OURS)
         return length, note("context_len", length, f"ours: {length:,} tokens", f"本工具的默认值：{length:,} 个 token")
-    plan = plan_of(run.model_copy(update={"context_len": own}), arch, gpu)
+    plan = plan_of(run.model_copy(update={"context_len": own}), arch, gpu).least
     if fits(plan, usable):
         return own, note(
             "context_len", own, f"{run.engine}'s default: the model's own", f"{run.engine} 默认：模型自身的长度"

@@ -85,6 +85,11 @@ class Memory:
         return (self.left or 0) - self.cache.needed
 
     @property
+    def surely_holds(self) -> bool:
+        """Whether the cache of a preallocating engine surely holds the requests."""
+        return self.left is None or self.room >= self.uncertain[0]
+
+    @property
     def activation(self) -> int:
         """The work of a step."""
         return sum(share.bytes for share in self.shares if share.item == "activations")

@@ -1,6 +1,6 @@
 """A serving run made definite: the card as the engine sees it, how the model is spread, what the engine is told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from estimator.architecture import Architecture
@@ -52,6 +52,13 @@ class Plan:
     def amd(self) -> bool:
         """Whether the card is AMD's: ROCm holds more."""
         return self.vendor == "AMD"
+
+    @property
+    def least(self) -> "Plan":
+        """The plan on the smallest card of its size: what surely fits is judged there."""
+        if self.total is None or not self.unsure_total:
+            return self
+        return replace(self, total=self.total - self.unsure_total, unsure_total=0)
 
     def details(self, name: str) -> Any:
         """A fact that few runs give."""

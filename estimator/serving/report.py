@@ -24,7 +24,6 @@ from estimator.serving.memory import Memory
 from estimator.serving.plan import Plan, plan_of
 from estimator.serving.shown import device
 from estimator.serving.startup import needs_offload, startup_notes
-from estimator.serving.vllm import utilization
 
 
 def serving_estimate(
@@ -32,11 +31,13 @@ def serving_estimate(
 ) -> Estimate:
     """The estimate of a run of a serving engine whose defaults are filled."""
     check_engine(str(run.engine))
-    plan = plan_of(run, arch, gpu)
+    middle = plan_of(run, arch, gpu)
+    plan = middle.least
     found = memory_of(plan)
+    printed = found if plan is middle else memory_of(middle)
     result = Estimate(
         id=None, run=run, assumptions=assumptions, notes=list(found.notes), per_gpu=per_gpu(plan, found, usable),
-        serving=serving_memory(plan, found), host=Host(ram=found.host),
+        serving=serving_memory(printed, found), host=Host(ram=found.host),
     )  # fmt: skip
     if usable is not None:
         _solved(result, plan, found, usable)
@@ -45,7 +46,7 @@ def serving_estimate(
 
 def outcome(run: Run, arch: Architecture, gpu: GpuMatch, usable: int) -> Outcome | None:
     """What a changed run needs, for the search of moves; None where the host's memory is too small for it."""
-    plan = plan_of(run, arch, gpu)
+    plan = plan_of(run, arch, gpu).least
     found = memory_of(plan)
     if run.host_ram_gib is not None and found.host > gib(run.host_ram_gib):
         return None
@@ -59,15 +60,16 @@ def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
     assert result.per_gpu is not None and result.serving is not None
     result.fit = card.fit(result.per_gpu.device_peak, usable)
     serving = result.serving
-    users, length = solve.most_users(plan, found, usable), solve.longest_request(plan, found, usable)
-    serving.users_possible, serving.max_len_possible = users, length
+    users, length = solve.most_users(plan, usable), solve.longest_request(plan, usable)
+    serving.users_possible = users if found.cache.users is None else found.cache.users
+    serving.max_len_possible = solve.longest_alone(plan, found, usable)
     serving.layers_possible = solve.layers_possible(plan, usable)
     serving.best_format = solve.best_format(plan, usable)
-    if plan.engine == "vllm":
-        serving.utilization_needed = solve.utilization_needed(plan, found, utilization(plan))
+    if plan.engine in solve.SHARED:
+        serving.utilization_needed = solve.utilization_needed(plan, usable)
     new = int(plan.run.new_tokens or 0)
     result.max, beyond = positions.capped(Largest(micro_batch=users, seq_len=max(length - new, 0)), plan.run, plan.arch)
-    result.notes = startup_notes(plan, found) + result.notes
+    result.notes = startup_notes(plan, found, usable) + result.notes
     if (offload := needs_offload(plan, serving.layers_possible)) is not None:
         result.notes.insert(0, offload)
     result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
@@ -113,8 +115,8 @@ def needed_of(found: Memory) -> int:
     return found.weights.bytes + found.beside + found.cache.needed
 
 
-def serving_memory(plan: Plan, found: Memory) -> ServingMemory:
-    """What the engine would print."""
+def serving_memory(found: Memory, least: Memory) -> ServingMemory:
+    """What the engine would print; what is possible, and needed, on the smallest card of the size."""
     cache = found.cache
     printed = cache.bytes if found.printed_cache is None else found.printed_cache
     unsure = found.uncertain if found.left is not None else (0, 0)
@@ -124,14 +126,14 @@ def serving_memory(plan: Plan, found: Memory) -> ServingMemory:
         kv_bytes_per_token=cache.per_token,
         kv_tokens=cache.tokens,
         concurrency=cache.concurrency,
-        max_len_possible=cache.longest,
+        max_len_possible=least.cache.longest,
         activation_peak_bytes=None if found.compute_buffer is not None else found.activation,
         non_torch_bytes=found.non_torch,
         cuda_graph_bytes=found.graphs,
         compute_buffer_bytes=found.compute_buffer,
         kv_bytes_low=max(printed - unsure[0], 0),
         kv_bytes_high=printed + unsure[1],
-        users_possible=cache.users,
+        users_possible=least.cache.users,
         layers_on_card=found.layers_on_card,
-        needed_bytes=needed_of(found),
+        needed_bytes=needed_of(least),
     )

@@ -21,7 +21,7 @@ def device(plan: Plan, found: Memory, usable: int | None) -> Range:
     if found.filled is None or usable is None:
         return _taken(plan, found)
     filled = _filled(plan, found)
-    return filled if found.room >= found.uncertain[0] else _with_lack(filled, found, usable)
+    return filled if found.surely_holds else _with_lack(filled, found, usable)
 
 
 def context_of(plan: Plan) -> tuple[int, int, int]:

@@ -15,6 +15,9 @@ MOST_USERS = 1 << 16
 MOST_SHARE = 0.97
 """A larger share of the card leaves nothing for graphs and the context."""
 
+SHARED = ("vllm", "sglang")
+"""Engines that are told their share of the card."""
+
 GGUF_LADDER = ("F16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "IQ4_XS", "Q3_K_M", "Q2_K", "IQ2_XXS")
 SERVER_LADDER = (None, "fp8", "awq-4bit-g128")
 EXLLAMA_LADDER = ("exl2-8bpw", "exl2-6bpw", "exl2-5bpw", "exl2-4bpw", "exl2-3bpw", "exl2-2.5bpw")
@@ -37,17 +40,24 @@ def largest(holds: Callable[[int], bool], most: int) -> int:
     return low
 
 
-def longest_request(plan: Plan, found: Memory, usable: int) -> int:
+def longest_request(plan: Plan, usable: int) -> int:
     """Tokens of the longest request, the users as asked."""
-    if found.cache.longest is not None and plan.users == 1:
-        return found.cache.longest
     return largest(lambda length: fits(replace(plan, length=length), usable), MOST_LENGTH)
 
 
-def most_users(plan: Plan, found: Memory, usable: int) -> int:
-    """Users at once, the length as asked."""
-    if found.cache.users is not None:
-        return found.cache.users
+def longest_alone(plan: Plan, found: Memory, usable: int) -> int:
+    """Tokens of the longest request when it is the only one, no more than engines let the model's own context be.
+
+    An engine with a pool refuses a longer ``--max-model-len``: what it prints as the estimated maximum.
+    """
+    held = found.cache.longest
+    longest = longest_request(replace(plan, users=1), usable) if held is None else held
+    own = max(plan.arch.max_positions, plan.length)
+    return min(longest, own) if own else longest
+
+
+def most_users(plan: Plan, usable: int) -> int:
+    """Users that surely run at once, the length as asked."""
     return largest(lambda users: fits(replace(plan, users=users), usable), MOST_USERS)
 
 
@@ -63,12 +73,21 @@ def layers_possible(plan: Plan, usable: int) -> int | None:
     return layers if holds(layers) else largest(holds, layers)
 
 
-def utilization_needed(plan: Plan, found: Memory, used: float) -> float | None:
-    """The smallest share of the card that holds the requests; None where no share does."""
-    if plan.total is None or found.left is None:
+def utilization_needed(plan: Plan, usable: int) -> float | None:
+    """The smallest share of the card, in hundredths, with which the run surely fits; None where no share does."""
+    if plan.total is None:
         return None
-    share = used + (found.cache.needed - found.left + found.uncertain[0]) / plan.total
-    return round(share + 0.0049, 2) if share <= MOST_SHARE else None
+
+    def holds(hundredths: int) -> bool:
+        return memory_of(_with_share(plan, hundredths / 100)).surely_holds
+
+    most = int(100 * MOST_SHARE)
+    least = most - largest(lambda fewer: holds(most - fewer), most - 1) if holds(most) else None
+    return least / 100 if least is not None and fits(_with_share(plan, least / 100), usable) else None
+
+
+def _with_share(plan: Plan, share: float) -> Plan:
+    return replace(plan, serving=plan.serving.model_copy(update={"gpu_memory_utilization": share}))
 
 
 def best_format(plan: Plan, usable: int) -> str | None:

@@ -7,7 +7,7 @@ from estimator.serving.engines import FILES, memory_of
 from estimator.serving.facts import GIB
 from estimator.serving.memory import Memory, note
 from estimator.serving.plan import Plan
-from estimator.serving.solve import utilization_needed
+from estimator.serving.solve import SHARED, utilization_needed
 from estimator.serving.vllm import utilization
 
 FLAGS = {
@@ -17,16 +17,16 @@ FLAGS = {
 }
 
 
-def startup_notes(plan: Plan, found: Memory) -> list[Assumption]:
+def startup_notes(plan: Plan, found: Memory, usable: int) -> list[Assumption]:
     """What stands in the way, the first thing that the engine would say first."""
     if plan.total is None or found.left is None:
         return []
     if plan.engine == "vllm" and plan.taken and plan.total - plan.taken < utilization(plan) * plan.total:
         return [_free(plan)]
     if found.left <= 0:
-        return [_no_blocks(plan, found)]
+        return [_no_blocks(plan, found, usable)]
     if found.cache.longest is not None and found.cache.longest < plan.length:
-        return [_too_long(plan, found)]
+        return [_too_long(plan, found, usable)]
     possible = found.cache.users
     if possible is not None and possible < plan.users:
         return [_waiting(plan, possible)]
@@ -51,9 +51,9 @@ def _free(plan: Plan) -> Assumption:
     )
 
 
-def _no_blocks(plan: Plan, found: Memory) -> Assumption:
+def _no_blocks(plan: Plan, found: Memory, usable: int) -> Assumption:
     lacking = _gib(-(found.left or 0))
-    cure, cure_zh = _cure(plan, found)
+    cure, cure_zh = _cure(plan, usable)
     return note(
         "serving",
         "no_blocks",
@@ -63,11 +63,11 @@ def _no_blocks(plan: Plan, found: Memory) -> Assumption:
     )
 
 
-def _too_long(plan: Plan, found: Memory) -> Assumption:
+def _too_long(plan: Plan, found: Memory, usable: int) -> Assumption:
     one = replace(plan, users=1)
     needed, have = memory_of(one).cache.needed, found.cache.bytes
     flag = FLAGS.get(plan.engine, FLAGS["vllm"])[1]
-    cure, cure_zh = _cure(plan, found)
+    cure, cure_zh = _cure(plan, usable)
     return note(
         "context_len",
         found.cache.longest,
@@ -78,10 +78,10 @@ def _too_long(plan: Plan, found: Memory) -> Assumption:
     )
 
 
-def _cure(plan: Plan, found: Memory) -> tuple[str, str]:
+def _cure(plan: Plan, usable: int) -> tuple[str, str]:
     """A larger share where one is enough, else what makes the model smaller."""
     flag = FLAGS.get(plan.engine, FLAGS["vllm"])[0]
-    share = utilization_needed(replace(plan, users=1), found, utilization(plan)) if plan.engine == "vllm" else None
+    share = utilization_needed(replace(plan, users=1), usable) if plan.engine in SHARED else None
     if share is not None:
         return f"set {flag} {share:g}", f"设置 {flag} {share:g}"
     cards = _cards_needed(plan)

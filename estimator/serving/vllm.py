@@ -37,7 +37,7 @@ def memory(plan: Plan) -> Memory:
         outside=(outside // 2, outside + graphs, outside + 2 * graphs),
         uncertain=(unsure + plan.unsure_total, unsure),
         left=left,
-        filled=None if plan.total is None else int(utilization(plan) * (plan.total - plan.unsure_total)),
+        filled=budget,
         beyond=beyond_share(plan),
         non_torch=outside,
         graphs=graphs,

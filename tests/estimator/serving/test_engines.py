@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimator.catalogue import find_model
 from estimator.errors import EstimatorError
 from estimator.estimate import estimate
 from estimator.schema import Estimate, Run
@@ -80,7 +81,21 @@ def test_the_longest_request_is_the_longest(model: str) -> None:
     ]
     assert fits[0] is not None
     assert fits[1] is not None
-    assert (fits[0].users_possible or 0) >= 1 > (fits[1].users_possible or 0)
+    assert (fits[0].users_possible or 0) >= 1
+    assert longest == find_model(model).architecture.max_positions or (fits[1].users_possible or 0) < 1
+
+
+def test_the_longest_request_is_alone_whatever_the_users() -> None:
+    one, many = (
+        answer(model="llama-3.1-8b", engine="vllm", gpu="RTX 4090", context_len=4096, concurrency=users)
+        for users in (1, 9)
+    )
+    assert one.serving is not None
+    assert many.serving is not None
+    assert one.max is not None
+    assert many.max is not None
+    assert one.serving.max_len_possible == many.serving.max_len_possible
+    assert 8 * many.max.seq_len < one.max.seq_len <= (one.serving.max_len_possible or 0)
 
 
 def test_a_pool_of_hybrid_layers_is_grouped() -> None:
