@@ -1,5 +1,6 @@
 """What an engine takes on one card, before it is told as an estimate."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ class Cache:
     """The cache of a card: ``bytes`` that the engine takes and ``needed`` by the requests that were asked for.
 
     ``tokens`` and ``concurrency`` are what the engine prints, ``longest`` the tokens of the longest single request.
+    ``need``: bytes for so many requests of so many tokens where nothing else follows from them.
     """
 
     bytes: int
@@ -38,6 +40,7 @@ class Cache:
     longest: int | None
     users: int | None
     why: Why
+    need: Callable[[int, int], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

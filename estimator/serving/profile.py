@@ -51,12 +51,17 @@ def limits_of(plan: Plan) -> Limits:
     stated, table = plan.serving, facts()["vllm"]
     own = table["limits"]["large" if is_large(plan) else "small"]
     seqs, tokens = own["seqs"], own["tokens"]
-    if plan.version and plan.version < FIRST_ENGINE:
+    if profiles_length(plan):
         first = table["first_engine"]
         seqs = first["seqs"]
         tokens = first["chunked_tokens"] if plan.length > first["chunked_from"] else max(plan.length, tokens)
     seqs = stated.max_num_seqs or seqs
     return Limits(seqs, max(stated.max_num_batched_tokens or tokens, seqs if stated.max_num_seqs else 0))
+
+
+def profiles_length(plan: Plan) -> bool:
+    """Whether the profile grows with the longest request: the first engine's does."""
+    return bool(plan.version) and plan.version < FIRST_ENGINE
 
 
 def is_large(plan: Plan) -> bool:

@@ -60,9 +60,9 @@ def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
     assert result.per_gpu is not None and result.serving is not None
     result.fit = card.fit(result.per_gpu.device_peak, usable)
     serving = result.serving
-    users, length = solve.most_users(plan, usable), solve.longest_request(plan, usable)
+    users, length = solve.most_users(plan, found, usable), solve.longest_request(plan, found, usable)
     serving.users_possible = users if found.cache.users is None else found.cache.users
-    serving.max_len_possible = solve.longest_alone(plan, found, usable)
+    serving.max_len_possible = solve.longest_alone(plan, found, usable, length)
     serving.layers_possible = solve.layers_possible(plan, usable)
     serving.best_format = solve.best_format(plan, usable)
     if plan.engine in solve.SHARED:

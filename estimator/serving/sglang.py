@@ -83,7 +83,12 @@ def cache_of(plan: Plan, pool: int | None, draft_token: int) -> Cache:
     caches = rank_caches(plan)
     token, states = int(per_token(caches)) + draft_token, sum(cache.layers * cache.state for cache in caches)
     slots = plan.serving.max_num_seqs or plan.users
-    needed = plan.users * plan.length * token + slots * states
+    stated = plan.serving.max_num_seqs
+
+    def need(users: int, length: int) -> int:
+        return users * length * token + (stated or users) * states
+
+    needed = need(plan.users, plan.length)
     if pool is None:
         held, tokens = plan.users * plan.length * token, plan.users * plan.length
     else:
@@ -103,4 +108,5 @@ def cache_of(plan: Plan, pool: int | None, draft_token: int) -> Cache:
         longest=tokens if pool is not None else None,
         users=int(concurrency) if pool is not None else None,
         why=Why(f"{tokens:,} tokens x {token:,} B", f"{tokens:,} 个 token x {token:,} 字节"),
+        need=None if pool is None else need,
     )

@@ -20,7 +20,7 @@ def device(plan: Plan, found: Memory, usable: int | None) -> Range:
     """The range of one card; without a card what the engine would take for just these requests."""
     if found.filled is None or usable is None:
         return _taken(plan, found)
-    filled = _filled(plan, found)
+    filled = beyond_the_pool(plan, found)
     return filled if found.surely_holds else _with_lack(filled, found, usable)
 
 
@@ -36,7 +36,7 @@ def _taken(plan: Plan, found: Memory) -> Range:
     return Range(low=allocated - below + low, expected=allocated + expected, high=allocated + above + high)
 
 
-def _filled(plan: Plan, found: Memory) -> Range:
+def beyond_the_pool(plan: Plan, found: Memory) -> Range:
     """The share and what lies beyond it; a step's work is not always there."""
     assert found.filled is not None
     low, expected, high = (beyond + around for beyond, around in zip(found.beyond, context_of(plan), strict=True))

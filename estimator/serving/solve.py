@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import ceil
 
 from estimator.catalogue import weight_format
 from estimator.errors import EstimatorError
 from estimator.serving.engines import FILES, memory_of
 from estimator.serving.memory import Memory
 from estimator.serving.plan import Plan
-from estimator.serving.shown import device
+from estimator.serving.shown import beyond_the_pool, device
 
 MOST_LENGTH = 1 << 24
 MOST_USERS = 1 << 16
+LEAST_SHARE = 0.05
 MOST_SHARE = 0.97
 """A larger share of the card leaves nothing for graphs and the context."""
 
@@ -40,24 +42,42 @@ def largest(holds: Callable[[int], bool], most: int) -> int:
     return low
 
 
-def longest_request(plan: Plan, usable: int) -> int:
+def longest_request(plan: Plan, found: Memory, usable: int) -> int:
     """Tokens of the longest request, the users as asked."""
+    if found.cache.need is not None and found.filled is not None:
+        return _within_the_pool(plan, found, usable, lambda need, length: need(plan.users, length), MOST_LENGTH)
     return largest(lambda length: fits(replace(plan, length=length), usable), MOST_LENGTH)
 
 
-def longest_alone(plan: Plan, found: Memory, usable: int) -> int:
+def _within_the_pool(
+    plan: Plan, found: Memory, usable: int, needed: Callable[[Callable[[int, int], int], int], int], most: int
+) -> int:
+    """The largest number whose cache surely fits the pool; 0 where the share itself is too large for the card."""
+    need = found.cache.need
+    if need is None or beyond_the_pool(plan, found).high > usable:
+        return 0
+    room = (found.left or 0) - found.uncertain[0]
+    return largest(lambda number: needed(need, number) <= room, most)
+
+
+def longest_alone(plan: Plan, found: Memory, usable: int, longest: int) -> int:
     """Tokens of the longest request when it is the only one, no more than engines let the model's own context be.
 
-    An engine with a pool refuses a longer ``--max-model-len``: what it prints as the estimated maximum.
+    An engine with a pool refuses a longer ``--max-model-len``: what it prints as the estimated maximum. ``longest`` is
+    the longest with the users as asked.
     """
-    held = found.cache.longest
-    longest = longest_request(replace(plan, users=1), usable) if held is None else held
+    if found.cache.longest is not None:
+        longest = found.cache.longest
+    elif plan.users > 1:
+        longest = longest_request(replace(plan, users=1), found, usable)
     own = max(plan.arch.max_positions, plan.length)
     return min(longest, own) if own else longest
 
 
-def most_users(plan: Plan, usable: int) -> int:
+def most_users(plan: Plan, found: Memory, usable: int) -> int:
     """Users that surely run at once, the length as asked."""
+    if found.cache.need is not None and found.filled is not None:
+        return _within_the_pool(plan, found, usable, lambda need, users: need(users, plan.length), MOST_USERS)
     return largest(lambda users: fits(replace(plan, users=users), usable), MOST_USERS)
 
 
@@ -74,16 +94,23 @@ def layers_possible(plan: Plan, usable: int) -> int | None:
 
 
 def utilization_needed(plan: Plan, usable: int) -> float | None:
-    """The smallest share of the card, in hundredths, with which the run surely fits; None where no share does."""
+    """The smallest share of the card, in hundredths, with which the run surely fits; None where no share does.
+
+    What is surely left for the cache grows in proportion to the share.
+    """
     if plan.total is None:
         return None
-
-    def holds(hundredths: int) -> bool:
-        return memory_of(_with_share(plan, hundredths / 100)).surely_holds
-
-    most = int(100 * MOST_SHARE)
-    least = most - largest(lambda fewer: holds(most - fewer), most - 1) if holds(most) else None
-    return least / 100 if least is not None and fits(_with_share(plan, least / 100), usable) else None
+    most = memory_of(_with_share(plan, MOST_SHARE))
+    if not most.surely_holds or not most.left:
+        return None
+    sure = 1 - most.uncertain[0] / most.left
+    spare = (most.room - most.uncertain[0]) / (plan.total * sure)
+    first = ceil(100 * max(MOST_SHARE - spare, LEAST_SHARE) - 0.01)
+    for share in (first / 100, (first + 1) / 100):
+        found = memory_of(_with_share(plan, share))
+        if found.surely_holds:
+            return share if device(plan, found, usable).high <= usable else None
+    return None
 
 
 def _with_share(plan: Plan, share: float) -> Plan:

@@ -28,6 +28,7 @@ def memory(plan: Plan) -> Memory:
         longest=tokens if left is not None else None,
         users=int(concurrency) if left is not None else None,
         why=Why(f"{tokens:,} tokens x {token:,} B", f"{tokens:,} 个 token x {token:,} 字节"),
+        need=lambda users, length: users * length * token,
     )
     shares = (Share("activations", work, Why("the warm-up prefill", "预热时的预填充")),)
     unsure = held // 20

@@ -8,7 +8,15 @@ from estimator.serving.kv_sizes import LayerCache, layer_caches
 from estimator.serving.memory import Cache, Memory, Share, Why
 from estimator.serving.plan import Plan
 from estimator.serving.pool import Pool, pool_of
-from estimator.serving.profile import Profile, graphs_counted, graphs_of, load_extra, non_torch, profile_of
+from estimator.serving.profile import (
+    Profile,
+    graphs_counted,
+    graphs_of,
+    load_extra,
+    non_torch,
+    profile_of,
+    profiles_length,
+)
 from estimator.serving.rank_weights import rank_weights
 from estimator.weights import Weights
 
@@ -101,6 +109,7 @@ def cache_of(plan: Plan, pool: Pool, left: int | None, batched: int) -> Cache:
         longest=pool.longest(least, batched) if left is not None else None,
         users=int(concurrency) if left is not None else None,
         why=cache_why(plan, pool, left, tokens),
+        need=None if profiles_length(plan) else lambda users, length: pool.bytes_for(users, length, batched),
     )
 
 
