@@ -132,9 +132,8 @@ def adafactor(s: Scratch, t: Trainable, choice: Choice, projected_to: Trainable 
     s.put("update", size)
     s.drop("square")
     if len(small.shape) > 1:
-        rows, columns = small.shape[-2], small.shape[-1]
-        s.put("row", 4 * rows)
-        s.put("column", 4 * columns)
+        s.put("row", 4 * (small.numel // small.shape[-1]))
+        s.put("column", 4 * (small.numel // small.shape[-2]))
         s.put("update", size)
         s.drop("row", "column")
     else:

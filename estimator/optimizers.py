@@ -57,7 +57,7 @@ class Rule(NamedTuple):
 
 def memory_of(choice: Choice, groups: Iterable[Group]) -> OptimizerMemory:
     """States and temporaries of an optimizer over the trainable tensors in their order, in bytes."""
-    known = tuple(groups)
+    known = tuple((times, tuple(one for one in tensors if not one.idle)) for times, tensors in groups)
     rule = rule_of(choice.name)
     moments = others = paged = 0
     for times, tensors in known:
@@ -68,13 +68,18 @@ def memory_of(choice: Choice, groups: Iterable[Group]) -> OptimizerMemory:
             else:
                 moments += size
             others += times * sum(map(rounded, rule.others(tensor, choice)))
-    kept = moments + others + (rule.once if known else 0)
+    kept = moments + others + (rule.once if _any_quantised(known, choice) else 0)
     clipping = steps.clipping(known) if choice.clipping and choice.name not in FUSED_INTO_BACKWARD else 0
     temporaries = max(clipping, rule.peak(known, choice))
     why, why_zh = _reason(rule, choice)
     if paged:
         why, why_zh = f"{why}; {paged:,} B of them paged to host memory", f"{why_zh}；其中 {paged:,} 字节分页到主机内存"
     return OptimizerMemory(kept, paged, temporaries, why, why_zh, rule.refresh(known, choice))
+
+
+def _any_quantised(groups: Iterable[Group], choice: Choice) -> bool:
+    """Whether a state is kept in 8 bit: bitsandbytes makes its tables of levels with the first such state."""
+    return any(states.quantised(tensor, choice) for _, tensors in groups for tensor in tensors)
 
 
 def _reason(rule: Rule, choice: Choice) -> tuple[str, str]:

@@ -17,6 +17,7 @@ class Trainable(NamedTuple):
     """``times`` tensors of one shape; ``itemsize`` bytes per element. ``hidden`` marks matrices inside the layers.
 
     ``name`` is the module and parameter inside the layer, empty where tensors of several names are counted together.
+    An ``idle`` adapter is never run: it has no gradient, and so no optimizer states.
     """
 
     shape: tuple[int, ...]
@@ -25,6 +26,7 @@ class Trainable(NamedTuple):
     hidden: bool
     adapter: bool
     name: str = ""
+    idle: bool = False
 
     @property
     def numel(self) -> int:
@@ -36,6 +38,9 @@ class Trainable(NamedTuple):
         """Bytes of one of them, without the block's rounding."""
         return self.numel * self.itemsize
 
+
+IDLE = "dt_proj"
+"""Mamba's step projection: transformers multiplies by its weight itself and never calls the adapted module."""
 
 LINEAR_ROUTER = "mlp.gate.wg"
 """Hunyuan's router, a linear in fp32: peft adapts it like any other, in its own type."""
@@ -58,16 +63,23 @@ def ordered(inventory: Inventory, regime: Regime) -> tuple[Group, ...]:
     """The trainable tensors in the model's order, alike neighbouring layers as one group."""
     if not regime.training:
         return ()
-    everything = regime.trainable == "all"
     kinds = {kind: _tensors(layer.weights, True, regime) for kind, layer in enumerate(inventory.kinds)}
-    groups: list[Group] = [(1, _tensors(inventory.stem, False, regime))] if everything else []
+    groups: list[Group] = [(1, _outside(inventory.stem, regime))]
     trained = [kind for index, kind in enumerate(inventory.layers) if regime.trains(index, len(inventory.layers))]
     if regime.trainable == "none":
         trained = list(inventory.layers)
     groups += [(len(list(run)), kinds[kind]) for kind, run in groupby(trained)]
-    if everything:
-        groups.append((1, _tensors(inventory.top, False, regime)))
+    groups.append((1, _outside(inventory.top, regime)))
     return tuple(group for group in groups if group[1])
+
+
+def _outside(weights: tuple[Weight, ...], regime: Regime) -> tuple[Trainable, ...]:
+    """Those of the stem or the top: all parameters, or the adapters of every linear but the head (peft skips it)."""
+    if regime.trainable == "all":
+        return _tensors(weights, False, regime)
+    if regime.trainable != "none":
+        return ()
+    return _tensors(tuple(weight for weight in weights if weight.part != "head"), False, regime)
 
 
 def tensors_of(weights: tuple[Weight, ...], regime: Regime) -> tuple[Trainable, ...]:
@@ -98,7 +110,10 @@ def _of(weight: Weight, layer: bool, regime: Regime) -> list[Trainable]:
     if adapter.dora:
         shapes["lora_magnitude_vector"] = (outputs,)
     itemsize = FULL if name.endswith(LINEAR_ROUTER) and not regime.quantised else adapter.itemsize
-    return [Trainable(shape, itemsize, 1, len(shape) > 1, True, f"{name}.{part}") for part, shape in shapes.items()]
+    idle = name.endswith(IDLE)
+    return [
+        Trainable(shape, itemsize, 1, len(shape) > 1, True, f"{name}.{part}", idle) for part, shape in shapes.items()
+    ]
 
 
 def _moved(weight: Weight, adapter: AdapterRegime) -> list[Trainable]:

@@ -126,7 +126,8 @@ class _Tally:
         """Bytes per element of a tensor that stays unpacked."""
         if weight.role == "buffer" or weight.full:
             return FULL
-        if weight.role == "bias" and self.format is not None and self.format.scheme == FOUR_BIT:
+        packed = self.format is not None and self.format.scheme == FOUR_BIT
+        if weight.role == "bias" and weight.part != "head" and packed:
             return HALF
         if self.regime.kbit and not half_end(weight, self.regime):
             return FULL

@@ -11,13 +11,12 @@ from bot.tracing.fakes import quantiser
 from bot.tracing.plan import Plan
 from estimator import families
 from estimator.errors import EstimatorError
+from estimator.step.adapters import targeted
 
 DROPOUTS = ("attn_pdrop", "resid_pdrop", "embd_pdrop", "dropout", "attention_dropout", "hidden_dropout",
             "activation_dropout", "layerdrop")  # fmt: skip
 FUSED_OUT = ("mamba", "mamba2")
 """peft refuses these families' ``out_proj``."""
-QV = ("q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "q_b_proj", "kv_b_proj", "query", "value", "Wqkv")
-ATTENTION = (*QV, "k_proj", "o_proj", "out_proj", "dense", "q_a_proj", "kv_a_proj_with_mqa", "key")
 
 
 def config_of(plan: Plan) -> Any:
@@ -130,15 +129,7 @@ def _targets(plan: Plan, model: Any) -> list[str]:
         return list(plan.targets)
     fused = model.config.model_type in FUSED_OUT
     names = [name for name in _linears(model) if not (fused and name.endswith("out_proj"))]
-    if plan.targets == "qv":
-        return [name for name in names if _last(name) in QV]
-    if plan.targets == "attention":
-        return [name for name in names if _last(name) in ATTENTION and "mlp" not in name]
-    return names
-
-
-def _last(name: str) -> str:
-    return name.rsplit(".", 1)[-1]
+    return [name for name in names if targeted(plan.targets, name)]
 
 
 def _linears(model: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from bot.tracing.plan import Plan
 from estimator.errors import EstimatorError
 
+BITSANDBYTES = ("adamw-", "lion", "ademamix")
 TRACED = ("torch", "transformers", "peft", "trl", "bitsandbytes")
 
 
@@ -13,7 +14,7 @@ def needed(plan: Plan) -> list[str]:
     """The packages whose code a plan runs."""
     names = ["torch", "transformers"]
     names += ["peft"] if plan.rank else []
-    names += ["bitsandbytes"] if plan.weight_format or "8bit" in plan.optimizer else []
+    names += ["bitsandbytes"] if plan.weight_format or plan.optimizer.startswith(BITSANDBYTES) else []
     names += ["trl"] if plan.loss == "chunked" else []
     return names
 

@@ -8,7 +8,8 @@ from estimator.errors import EstimatorError
 from estimator.schema import Run
 from estimator.step.regime import Regime
 
-OPTIMIZERS = ("adamw", "adamw-8bit", "sgd", "sgd-momentum", "adafactor")
+OPTIMIZERS = ("adamw", "adamw-8bit", "adamw-32bit", "sgd", "sgd-momentum", "adafactor", "lion", "lion-8bit", "ademamix",
+              "ademamix-8bit", "muon")  # fmt: skip
 METHODS = ("full", "freeze", "lora", "dora", "qlora")
 FORMATS = ("nf4", "nf4-dq", "fp4", "fp4-dq")
 HALVES = {True: "float16", False: "bfloat16"}
@@ -145,6 +146,8 @@ def _of_training(run: Run, regime: Regime) -> Iterator[tuple[str, str, str]]:
         ("method", regime.trainable == "first", "training of the first layers", "只训练前几层"),
         ("framework", bool(set(regime.quirks) - {"near"}), f"the habits of {run.framework}: use transformers or trl",
          f"{run.framework} 的特有行为：请用 transformers 或 trl"),
+        ("loss", regime.loss == "chunked" and (run.details or {}).get("objective") == "mlm",
+         "TRL's chunked loss on masked language models: use standard", "TRL 的分块损失于掩码语言模型：请用 standard"),
         ("stack", regime.linear_experts, "transformers before 5: leave stack out", "transformers 4：请去掉 stack"),
     ]  # fmt: skip
     for field, found, what, what_zh in unlike:

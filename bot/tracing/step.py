@@ -39,7 +39,7 @@ class Training:
         self.plan, self.model, self.watcher, self.device = plan, model, watcher, device
         self.vocab = model.config.get_text_config().vocab_size
         self.trained = [one for one in model.parameters() if one.requires_grad]
-        self.optimizer = optimizer_of(plan, self.trained)
+        self.optimizer = optimizer_of(plan, model, self.trained)
         self.half = getattr(torch, plan.autocast) if plan.autocast else None
         self.scaler = torch.amp.GradScaler(device) if plan.scaler else None
         self.outputs: Any = None
@@ -145,7 +145,7 @@ def _to_full(outputs: Any) -> None:
 
 
 def generate(plan: Plan, model: Any, watcher: Watcher, device: str = "cuda") -> None:
-    """The prompt, then token by token, as ``generate`` calls the model."""
+    """The prompt, then token by token, as ``generate`` calls the model and chooses greedily."""
     model.requires_grad_(False)
     takes = "logits_to_keep" in _arguments(model)
     watcher.step = STEPS
@@ -155,14 +155,20 @@ def generate(plan: Plan, model: Any, watcher: Watcher, device: str = "cuda") -> 
         kept = {"logits_to_keep": 1 if plan.logits == "last" else 0} if takes else {}
         out = model(input_ids=ids, use_cache=True, **kept)
         name = next((one for one in CACHES if one in out and out[one] is not None), "")
-        past, token = out[name] if name else None, out.logits[:, -1:].argmax(-1)
+        past, token = out[name] if name else None, _next(out.logits, plan.new_tokens > 1)
         del out
         for _ in range(plan.new_tokens - 1):
             watcher.enter("decode")
             held = {name: past} if name else {}
             out = model(input_ids=token, use_cache=True, **held, **({"logits_to_keep": 1} if takes else {}))
-            past, token = out[name] if name else None, out.logits[:, -1:].argmax(-1)
+            past, token = out[name] if name else None, _next(out.logits, plan.new_tokens > 1)
             del out, held
+
+
+def _next(logits: Any, generates: bool) -> Any:
+    """The likeliest word of each row: ``generate`` takes the last position's scores in fp32, always a copy."""
+    scores = logits[:, -1, :].to(copy=True, dtype=torch.float32) if generates else logits[:, -1]
+    return scores.argmax(-1)[:, None]
 
 
 def _arguments(model: Any) -> set[str]:

@@ -1,8 +1,11 @@
 """What waits in host memory or on disk instead of on the card.
 
 FSDP (torch 2.13: ``CPUOffloadPolicy``, ``CPUOffload``): pieces of parameters, gradients and states, updated on the
-host. DeepSpeed 0.19.8 (``offload_optimizer``, ``offload_param``): fp32 copies, states and gradients of a rank's part,
-with ZeRO-3 the parameters' pieces too; on disk, the host keeps the buffers that they pass through.
+host. DeepSpeed 0.19.8 (``offload_optimizer``, ``offload_param``): fp32 copies, states and fp32 gradients of a rank's
+part (the 16 bytes an element of its ``estimate_zero3_model_states_mem_needs``), and 16 bit once more: ZeRO-3's buffer
+of gradients (stage3.py, ``grad_partitions_flat_buffer``), the updated parameters of ZeRO-1 and 2 on their way back
+(stage_1_and_2.py, ``param_buffer_of_bit16_for_cpu_offload_groups``). With ZeRO-3 the parameters' pieces can go too. On
+disk lie copies, states and fp32 gradients; the host keeps the buffers that they pass through.
 """
 
 from dataclasses import replace
@@ -20,10 +23,12 @@ def moved(stored: Stored, layout: Layout) -> Stored:
     """The same with what is offloaded on the host's account: bytes per rank in memory and on disk."""
     ram = nvme = 0
     if layout.states_on != "none":
-        own = stored.optimizer.states + stored.master
-        gradients = stored.gradients or sum(tensor.numel * FULL * tensor.times for tensor in stored.trained)
-        away = own + gradients if layout.engine == "deepspeed" else own + gradients_of(stored)
-        ram, nvme = (away, 0) if layout.states_on == "cpu" else (gradients, own)
+        own, elements = stored.optimizer.states + stored.master, sum(one.numel * one.times for one in stored.trained)
+        if layout.engine == "deepspeed":
+            own, halves = own + FULL * elements, stored.gradients or HALF * elements
+            ram, nvme = (own + halves, 0) if layout.states_on == "cpu" else (halves, own)
+        else:
+            ram = own + gradients_of(stored)
         memory = stored.optimizer._replace(states=0, temporaries=0, refresh=0)
         stored = stored._replace(optimizer=memory, master=0, gradients=0)
     if layout.weights_on != "none":

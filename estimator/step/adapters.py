@@ -16,7 +16,8 @@ QV_ATTENTION = ("q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "q_
 QV = frozenset((*QV_ATTENTION, "query", "value", "Wqkv", "in_proj"))
 QKV = QV | {"k_proj", "key"}
 BITSANDBYTES = (*BITSANDBYTES_4BIT, "int8")
-NOT_ATTENTION = ("mlp", "experts", "fc1", "fc2", "lm_head", "intermediate", "dense_h_to_4h", "dense_4h_to_h", "output")
+NOT_ATTENTION = ("mlp", "experts", "fc1", "fc2", "lm_head", "intermediate", "dense_h_to_4h", "dense_4h_to_h", "output",
+                 "predictions", "head", "pooler")  # fmt: skip
 
 
 def targeted(targets: str | tuple[str, ...], name: str) -> bool:
@@ -25,7 +26,8 @@ def targeted(targets: str | tuple[str, ...], name: str) -> bool:
     if targets == "all-linear":
         return True
     if targets == "attention":
-        return not last.startswith("in_proj") and not any(word in name.split(".") for word in NOT_ATTENTION)
+        words = name.split(".")
+        return not last.startswith("in_proj") and ("attention" in words or not any(w in words for w in NOT_ATTENTION))
     if targets == "qv":
         return last in QV
     if targets == "qkv":

@@ -122,6 +122,7 @@ def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
     need_hidden, need_weight = flat.needs, weight.needs
     rows, width, size = ops.shape_of(flat)
     elements, weight_size, features = weight.width, weight.itemsize, model.arch.hidden
+    parts = (tile, min(tile, model.arch.vocab - tile))[: 1 + (model.arch.vocab > tile)]  # the last one's slice lives on
     del running, buffer, best, tile_hidden
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
@@ -131,7 +132,7 @@ def chunked(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
         incoming = tape.new("Tm", 1, FULL)
         tiles = [tape.new(tile_rows, features, compute)] if size != compute else []
         if compute != weight_size:
-            tiles.append(tape.new("1", tile * features, compute, "weight_casts"))
+            tiles += [tape.new("1", part * features, compute, "weight_casts") for part in parts]
         result = ops.cast(grad_hidden, size) if grad_hidden is not None else None
         weight_result = ops.cast(grad_weight, weight_size) if grad_weight is not None else None
         del buffer, incoming, tiles

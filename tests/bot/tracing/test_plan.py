@@ -15,6 +15,9 @@ from estimator.schema import Run
 LLAMA = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
          "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000}  # fmt: skip
 
+BERT = {"model_type": "bert", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512}  # fmt: skip
+
 
 def planned(**fields: Any) -> Plan:
     run = Run.model_validate({"model": LLAMA, "task": "train", "framework": "transformers"} | fields)
@@ -40,7 +43,7 @@ def test_the_shape_of_the_step() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"optimizer": "lion"}, "optimizer lion: use adamw"),
+        ({"optimizer": "lion-pytorch"}, "optimizer lion-pytorch: use adamw"),
         ({"method": "galore"}, "method galore: use full"),
         ({"gpu_count": 2}, "one card"),
         ({"stage": "dpo"}, "stage dpo"),
@@ -48,6 +51,7 @@ def test_the_shape_of_the_step() -> None:
         ({"seq_len": {"mean": 10, "max": 20}, "micro_batch": 2}, "unequal length"),
         ({"offload": {"optimizer": "cpu"}}, "one card"),
         ({"compile": True}, "torch.compile"),
+        ({"model": BERT, "loss": "chunked", "details": {"objective": "mlm"}}, "masked language models"),
         ({"fused_kernels": ["norm"]}, "fused kernels"),
         ({"framework": "unsloth", "gradient_checkpointing": "none"}, "unsloth"),
         ({"method": "lora", "weight_format": "int8"}, "weight_format int8"),
