@@ -1,7 +1,8 @@
 """Traces random runs next to their estimates: ``python -m docs.agreement`` (needs the extra ``trace``).
 
 Appends rows to ``tests/data/traced_random.jsonl`` (a seed's draws go on where they stopped) and writes the table
-``docs/agreement.md``; with ``--again NAMES`` rows of that file are traced anew and replaced; with ``--page`` only the table is made.
+``docs/agreement.md``; with ``--again NAMES`` rows of that file are traced anew and replaced; with ``--page`` only the
+table is made.
 """
 
 import argparse
@@ -40,7 +41,7 @@ sets the peak of live tensor bytes next to the estimate's. The rows lie in `test
 small (one to four layers, most have two), so that a trace takes seconds: what is told apart is code paths. Largest:
 a gated delta net over a single chunk (r11-002, 23 tokens), where the scan keeps its first state only when a second
 chunk follows; the estimate counts it always. Stages after SFT (DPO and so on), GaLore and the like and several cards
-are traced by other scripts and lie in `tests/data/traced_stages.jsonl`, `traced_more.jsonl` and `traced_parallel*.jsonl`.
+are traced by other scripts: `tests/data/traced_stages.jsonl`, `traced_more.jsonl` and `traced_parallel*.jsonl`.
 
 """
 

@@ -14,8 +14,10 @@ from estimator.inventory import inventory
 from estimator.schema import Estimate, Run
 from estimator.step.program import rounded
 
-MODEL = {"model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
-         "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 1024, "tie_word_embeddings": False}  # fmt: skip
+MODEL = {
+    "model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+    "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 1024, "tie_word_embeddings": False,
+}  # fmt: skip
 PARAMETERS = inventory(from_config(MODEL)).numel
 COUNTER = 512
 """The fused AdamW's step counter, a block that DeepSpeed's formulas leave out."""
