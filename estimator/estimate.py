@@ -116,8 +116,9 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
         return None
     sizes = sizes_of(setting, peak, gpu)
     shown = card.on_device(sizes, spread_around(setting))
-    verdict = card.verdict_of(shown[1], shown[2], usable_bytes(run, gpu)) if gpu is not None else None
-    return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()), host)
+    usable = usable_bytes(run, gpu) if gpu is not None else 0
+    verdict = card.verdict_of(shown[1], shown[2], usable) if gpu is not None else None
+    return Outcome(sizes.allocated, shown, verdict, tuple(peak.phases.values()), host, usable)
 
 
 def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assumption], steps: bool) -> Estimate:

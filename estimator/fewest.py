@@ -1,11 +1,12 @@
 """The least count of the cards asked about that surely holds a run: what "how many cards" asks for."""
 
+from functools import cache
 from typing import NamedTuple
 
 from estimator.catalogue import find_model
 from estimator.downgrades.figures import figures
 from estimator.downgrades.hardware import cards, most_cards, tensor_parallel
-from estimator.downgrades.search import mildest
+from estimator.downgrades.mildest import mildest
 from estimator.errors import EstimatorError
 from estimator.estimate import around_of, card_of, outcome_of, refilled
 from estimator.schema import Run
@@ -35,18 +36,12 @@ def fewest_cards(asked: Run) -> Fewest | None:
     model = find_model(asked.model)
     around, start = around_of(model, gpu), refilled(asked, model)
     runs = [start, *cards(start, around), *tensor_parallel(start, around)]
-    found = {place: outcome_of(runs[place], model) for place in (0, len(runs) - 1)}
-
-    def fits(place: int) -> bool:
-        if place not in found:
-            found[place] = outcome_of(runs[place], model)
-        one = found[place]
-        return one is not None and one.fits
-
-    if not fits(0) and not fits(len(runs) - 1):
+    measured = cache(lambda place: outcome_of(runs[place], model))
+    alone, most = ((one := measured(place)) is not None and one.fits for place in (0, len(runs) - 1))
+    if not (alone or most):
         return Fewest(runs[-1].gpu_count or most_cards(gpu))
-    place = 0 if fits(0) else mildest(len(runs), fits)
-    run, outcome = runs[place], found[place]
+    place = 0 if alone else mildest(len(runs), lambda place: (runs[place], measured(place)))
+    run, outcome = runs[place], measured(place)
     told = figures(run) if place else {"sharding": "", "sharding_zh": ""}
     return Fewest(run.gpu_count or 1, run, outcome.allocated if outcome else 0, told["sharding"], told["sharding_zh"])
 

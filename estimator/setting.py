@@ -163,9 +163,13 @@ def _regime(regime: Regime, single: bool, windowed: bool, mask: str) -> Regime:
     return replace(regime, single=single, windowed=windowed, mask=mask)
 
 
-@lru_cache(maxsize=PROGRAMS)
 def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout = ONE_CARD) -> Program:
     """The traced step, of the fullest card where the layers are shared out."""
+    return _program(arch, regime, shares, layout.traced)
+
+
+@lru_cache(maxsize=PROGRAMS)
+def _program(arch: Architecture, regime: Regime, shares: int, layout: Layout) -> Program:
     parts = share_of(inventory(arch), shares)
     if regime.training:
         local = local_inventory(traced_parts(parts, layout), layout)

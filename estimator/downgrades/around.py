@@ -9,13 +9,17 @@ from estimator.schema import Range, Run, Verdict
 
 
 class Outcome(NamedTuple):
-    """Bytes: the allocated peak, what the card shows (low, expected, high), the phases' peaks, the host's memory."""
+    """Bytes: the allocated peak, what the card shows (low, expected, high), the phases' peaks, the host's memory.
+
+    ``usable``: what the card has, where the verdict is that nothing shown lies above it; else 0.
+    """
 
     allocated: int
     shown: tuple[int, int, int]
     verdict: Verdict | None
     phases: tuple[int, ...] = ()
     host: int = 0
+    usable: int = 0
 
     @property
     def range(self) -> Range:

@@ -5,11 +5,12 @@ trying all sets: moves are added from the cheapest on until the run fits; then, 
 again where it fits without, or made as mild as it may be. This holds because no move that is kept raises the peak.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from estimator.downgrades.around import Around, Outcome
 from estimator.downgrades.flags import offered
+from estimator.downgrades.mildest import mildest
 from estimator.downgrades.moves import HARDWARE, SPARED, Move, Rule, fixed
 from estimator.schema import Run
 
@@ -97,7 +98,7 @@ def singles(search: Search) -> Iterator[Made]:
 def _shown(search: Search, move: Move, grades: Sequence[Run]) -> int:
     """The mildest grade that fits, else a strong one."""
     if len(grades) > 1 and search.fits(grades[-1]):
-        return mildest(len(grades), lambda grade: search.fits(grades[grade]))
+        return mildest(len(grades), lambda grade: (grades[grade], search.measure(grades[grade])))
     return len(grades) - 1 if move.bold else (len(grades) - 1) // 2
 
 
@@ -183,7 +184,12 @@ def _milder(search: Search, picks: tuple[Pick, ...], place: int) -> tuple[Pick, 
     count = len(search.grades(move, _run(search, before)))
     if count < 2:
         return picks
-    grade = mildest(count, lambda one: search.fits(_run(search, (*before, Pick(move, one), *after))))
+
+    def look(grade: int) -> tuple[Run, Outcome | None]:
+        run = _run(search, (*before, Pick(move, grade), *after))
+        return run, search.measure(run)
+
+    grade = mildest(count, look)
     return (*before, Pick(move, grade), *after)
 
 
@@ -221,15 +227,3 @@ def _told(search: Search, picks: tuple[Pick, ...]) -> list[Made]:
 def _lowers(search: Search, run: Run, outcome: Outcome, pick: Pick) -> bool:
     found = search.measure(_after(search, run, pick))
     return found is not None and found.allocated <= outcome.allocated
-
-
-def mildest(count: int, fits: Callable[[int], bool]) -> int:
-    """The first grade that fits, where the last one does and grades grow stronger."""
-    low, high = 0, count - 1
-    while low < high:
-        middle = (low + high) // 2
-        if fits(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low

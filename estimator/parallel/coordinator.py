@@ -7,6 +7,7 @@ again within ``stage3_max_reuse_distance`` elements.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -32,6 +33,17 @@ class Level(NamedTuple):
 
 Names = list[tuple[str, int]]
 """Modules of a layer in the order in which they run, with the elements of what they gather (0: nothing)."""
+
+
+def levels_of(parts: Inventory, layout: Layout, tied: bool, again: bool) -> dict[tuple[int, bool], Level]:
+    """What is gathered at every place of a step, whatever the count of cards."""
+    names = ("persistence", "max_live", "prefetch_bucket", "reuse")
+    return _levels_of(parts, Layout(**{name: getattr(layout, name) for name in names}), tied, again)
+
+
+@lru_cache(maxsize=256)
+def _levels_of(parts: Inventory, limits: Layout, tied: bool, again: bool) -> dict[tuple[int, bool], Level]:
+    return levels(uses_of(parts, limits, tied, again), limits)
 
 
 def uses_of(parts: Inventory, layout: Layout, tied: bool, again: bool) -> list[Use]:

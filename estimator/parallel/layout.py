@@ -72,6 +72,11 @@ class Layout:
         return self.engine in ("fsdp1", "fsdp2") or (self.engine == "deepspeed" and self.zero == 3)
 
     @property
+    def traced(self) -> "Layout":
+        """What decides the traced step: copies whose gradients are reduced elsewhere step like one card."""
+        return ONE_CARD if self == Layout("ddp") else self
+
+    @property
     def counts_waiting(self) -> bool:
         """Whether the step's own timeline holds the gradients of earlier micro-steps."""
         return self.whole_gradients or self.engine in ("deepspeed", "megatron") or self._views

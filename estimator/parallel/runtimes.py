@@ -1,7 +1,7 @@
 """The runtime of a layout."""
 
 from estimator.architecture import Architecture, Inventory
-from estimator.parallel.coordinator import levels, uses_of
+from estimator.parallel.coordinator import levels_of
 from estimator.parallel.ddp import BucketViews
 from estimator.parallel.flat import flat_units
 from estimator.parallel.fsdp1 import Fsdp1
@@ -37,7 +37,7 @@ def _engine(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, la
         return Zero12(tape, layout, partition_of(parts, regime, layout.shards, layout.bucket), regime.accumulates)
     if layout.engine == "deepspeed" and layout.zero == 3:
         again = regime.checkpointing in ("full", "offload")
-        around = levels(uses_of(parts, layout, arch.tied, again), layout)
+        around = levels_of(parts, layout, arch.tied, again)
         return Zero3(tape, layout, around, len(parts.layers))
     if layout.engine == "ddp" and layout.bucket_view:
         return BucketViews(tape, ordered(parts, regime), regime.accumulates)

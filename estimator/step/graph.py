@@ -95,7 +95,7 @@ class Node:
     def __init__(self, order: int, segment: int, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward):
         self.order = order
         self.segment = segment
-        self.inputs = [_edge(tensor) for tensor in inputs]
+        self.inputs: Sequence[Edge | None] = [Edge(tensor) if tensor.needs else None for tensor in inputs]
         self.saved: Sequence[Any] | None = saved
         self.backward = backward
         self.outputs = 1
@@ -116,10 +116,6 @@ class Edge:
             assert isinstance(tensor, Leaf)
             tensor.uses += 1
             self.leaf = tensor
-
-
-def _edge(tensor: Tensor) -> Edge | None:
-    return Edge(tensor) if tensor.needs else None
 
 
 class StopReplay(Exception):

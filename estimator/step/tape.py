@@ -74,12 +74,18 @@ class Tape:
 
     def new(self, rows: Rows, width: int, itemsize: int, item: str = "") -> Tensor:
         """Allocate ``rows`` x ``width`` elements of ``itemsize`` bytes."""
-        if self.stage:
-            counted: Rows = (self.stage, one_query(rows, self.windowed))
-        else:
-            counted = one_query(rows, False) if self.whole_cache and not self.windowed else rows
-        index = self.kind(counted, width * itemsize, item or self.item, self.scope)
+        counted = self._counted(rows) if self.stage or self.whole_cache else rows
+        key = counted, width * itemsize, item or self.item, self.scope
+        index = self.index_of.get(key)
+        if index is None:
+            index = self.kind(*key)
         return Tensor(self, Storage(self.events, index), rows, width, itemsize)
+
+    def _counted(self, rows: Rows) -> Rows:
+        """A row count as a decode step has it."""
+        if self.stage:
+            return self.stage, one_query(rows, self.windowed)
+        return rows if self.windowed else one_query(rows, False)
 
     def kind(self, rows: Rows, size: int, item: str, scope: str = "") -> int:
         """The number of the kind of allocations with ``size`` bytes per row."""
@@ -123,13 +129,11 @@ class Tape:
 
     def attach(self, out: Tensor, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward) -> Tensor:
         """Make ``out`` the result of a differentiable operation; ``backward(grad)`` gives a gradient per input."""
-        if not (self.grad_enabled and self.recording):
-            return out
-        out.needs = True
-        if self.frame is not None and self.frame.kept is not None:
-            return out
-        self.order += 1
-        out.node = Node(self.order, self.segment, inputs, saved, backward)
+        if self.grad_enabled and self.recording:
+            out.needs = True
+            if self.frame is None or self.frame.kept is None:
+                self.order += 1
+                out.node = Node(self.order, self.segment, inputs, saved, backward)
         return out
 
     def attach_in_place(
@@ -239,15 +243,25 @@ class Tape:
         """Backward of one node: what was made again goes first, then sums and casts, the gradient, the rest."""
         if node.hook is not None:
             node.hook()
-        remade = self._remake(node)
-        outs = node.backward(*grads, *remade) if node.in_place else node.backward(*grads)
-        del remade
+        if node.saved:
+            remade = self._remake(node.saved)
+            outs = node.backward(*grads, *remade) if node.in_place else node.backward(*grads)
+            del remade
+        else:
+            outs = node.backward(*grads)
         edges = node.inputs
-        node.inputs = []
+        node.inputs = ()
         results: list[Tensor | None] = list(outs)
         del outs
         for position, edge in enumerate(edges):
-            results[position] = self._fitted(edge, results[position])
+            grad = results[position]
+            if edge is None:
+                results[position] = None
+            elif grad is not None and (
+                grad.rows != edge.rows or grad.width != edge.width or grad.itemsize != edge.itemsize
+            ):
+                results[position] = self._fitted(edge, grad)
+            del grad
         grads.clear()
         node.saved = None
         node.backward = _gone
@@ -258,10 +272,8 @@ class Tape:
             if edge is not None and result is not None:
                 self._hand(edge, result, waiting, queue)
 
-    def _fitted(self, edge: Edge | None, grad: Tensor | None) -> Tensor | None:
+    def _fitted(self, edge: Edge, grad: Tensor) -> Tensor:
         """Sum a broadcast gradient to its input's shape, then cast it to its type."""
-        if edge is None or grad is None:
-            return None
         item = "gradients" if edge.rows == "1" else ""
         if grad.rows != edge.rows or grad.width != edge.width:
             grad = self.new(edge.rows, edge.width, grad.itemsize, item)
@@ -269,8 +281,8 @@ class Tape:
             grad = self.new(edge.rows, edge.width, edge.itemsize, item)
         return grad
 
-    def _remake(self, node: Node) -> list[Any]:
-        saved = node.saved or ()
+    def _remake(self, saved: Sequence[Any]) -> list[Any]:
+        """What a node kept, run again or brought back where it was let go."""
         for kept in saved:
             if isinstance(kept, Dropped) and kept.frame.kept is None:
                 self.replay(kept.frame)

@@ -9,7 +9,7 @@ from estimator.catalogue import find_gpu, find_model
 from estimator.downgrades.around import Around
 from estimator.downgrades.facts import ranks
 from estimator.downgrades.moves import Move, moves_of
-from estimator.downgrades.search import Search, chain, mildest
+from estimator.downgrades.search import Search, chain
 from estimator.estimate import estimate, outcome_of, refilled
 from estimator.schema import Run
 
@@ -62,8 +62,3 @@ def test_a_grade_is_no_stronger_than_needed() -> None:
     batch = next(one for one in made if one.move == "micro-batch")
     twice = made[-1].run.model_copy(update={"micro_batch": 2 * (batch.run.micro_batch or 1)})
     assert not search.fits(twice) or batch.run.micro_batch == 2
-
-
-@pytest.mark.parametrize("first", range(7))
-def test_the_mildest_is_found_by_halving(first: int) -> None:
-    assert mildest(7, lambda grade: grade >= first) == first
