@@ -46,7 +46,7 @@ def _guessed(look: Look, no: int, yes: int) -> tuple[int, int]:
 
 
 def _share(small: tuple[Run, Outcome | None], large: tuple[Run, Outcome | None]) -> int | None:
-    """The count of cards at which what is shown comes down to what is usable, by a line through two counts' inverses."""
+    """The count of cards at which what is shown comes down to what is usable, by a line through two inverses."""
     first, last = small[0].gpu_count or 1, large[0].gpu_count or 1
     if small[1] is None or large[1] is None or not small[1].usable or first == last:
         return None
