@@ -19,6 +19,7 @@ NAMES = (
     "visible_devices", "card_total", "est_peak", "est_weights", "est_states", "est_activations", "est_logits",
     "est_peak_without_checkpointing", "usable", "vocabulary", "heads", "moe", "vision", "bf16_native",
     "flash_attention", "tensor_fp32", "weights_16bit", "weights_4bit", "weights_saved", "states_bf16", "states_mixed",
+    "kv_per_token", "kv_wanted", "kv_pool",
 )  # fmt: skip
 """Facts by name, beside the numbers of a message."""
 PER_PARAMETER = {"weights_16bit": 2, "weights_4bit": 0.56, "weights_saved": 1.44, "states_bf16": 8, "states_mixed": 16}
@@ -68,6 +69,7 @@ def _estimate_facts(found: Estimate | None) -> dict[str, Any]:
         "est_logits": parts.get("logits_loss"),
         "est_peak_without_checkpointing": without[0] if without else None,
         "usable": found.fit.usable,
+        "kv_per_token": found.serving.kv_bytes_per_token if found.serving else None,
     }
     return {name: value for name, value in facts.items() if value is not None}
 
@@ -89,7 +91,15 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
         derived["load_bytes_per_parameter"] = values["weights"] / (values["params_b"] * 10**9)
     if values.get("gpu") or values.get("card_total"):
         derived["gpu_count"] = values.get("gpu_count") or 1
-    return derived | _tensors(values) | _by_parameters(values.get("params_b"))
+    return derived | _tensors(values) | _by_parameters(values.get("params_b")) | _cache(values)
+
+
+def _cache(values: dict[str, Any]) -> dict[str, int]:
+    """Key/value cache: a token's part, what the longest request wants, and what there is."""
+    needed, length, tokens = values.get("kv_needed"), values.get("max_model_len"), values.get("kv_tokens")
+    each = needed / length if needed and length else values.get("kv_per_token")
+    sizes = {"kv_per_token": 1, "kv_wanted": length, "kv_pool": tokens}
+    return {name: round(each * count) for name, count in sizes.items() if each and count}
 
 
 def _by_parameters(billions: float | None) -> dict[str, int]:

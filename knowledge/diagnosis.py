@@ -15,6 +15,8 @@ MOST_CAUSES = 5
 HALF = 4.0
 """Evidence of this weight makes a score of one half."""
 LEAST = 0.2
+ALONE = 0.4
+"""Weaker evidence names a cause only for a text that speaks of memory."""
 
 
 class Fix(BaseModel):
@@ -83,7 +85,12 @@ def ranked(lowered: str, facts: Facts) -> list[Found]:
     """The causes that the text and the facts speak for, best first; none when nothing does."""
     found = [_weighed(entry, lowered, facts) for entry in causes()]
     kept = sorted((one for one in found if one.score >= LEAST), key=lambda one: (-one.score, one.entry.id))
-    return kept[:MOST_CAUSES]
+    told = kept and (kept[0].score >= ALONE or "format" in facts or _speaks_of_memory(lowered))
+    return kept[:MOST_CAUSES] if told else []
+
+
+def _speaks_of_memory(lowered: str) -> bool:
+    return any(phrase(text).found_in(lowered) for text in ("{oom}", "{memory}", "allocat~", "# ?(g|gb|gib|mb|mib)"))
 
 
 def _weighed(entry: Entry, lowered: str, facts: Facts) -> Found:

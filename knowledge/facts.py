@@ -14,7 +14,7 @@ from typing import Any
 
 from knowledge.logs.sizes import UNITS
 
-GIB, MIB = 2**30, 2**20
+GIB, MIB, KIB = 2**30, 2**20, 2**10
 NEAR = 0.03
 
 COMPARISON = re.compile(r"(\w+) *(>=|<=|!=|=|>|<|~) *(.+)")
@@ -101,5 +101,7 @@ def _shown(name: str, facts: Facts) -> str:
 
 
 def size_told(size: float) -> str:
-    """Bytes in GiB, small ones in MiB."""
-    return f"{size / GIB:.2f} GiB" if abs(size) >= 0.1 * GIB or not size else f"{size / MIB:.0f} MiB"
+    """Bytes in GiB, small ones in MiB or KiB."""
+    if abs(size) >= 0.1 * GIB or not size:
+        return f"{size / GIB:.2f} GiB"
+    return f"{size / MIB:.0f} MiB" if abs(size) >= MIB else f"{size / KIB:.0f} KiB"

@@ -19,6 +19,10 @@ TOLD = ("total", "allocated", "reserved_unallocated", "cached", "free", "process
         "mps_other", "mps_max_allowed", "wanted", "kv_needed", "kv_available", "weights", "kv", "compute",
         "dedicated", "shared", "states_per_gpu", "no_offload", "host_used", "host_total", "smi_used")  # fmt: skip
 """Sizes of a message in the order in which they are told."""
+OF_A_STEP = ("batch_seq_activations", "logits_vocab_spike", "full_ft_states", "weights_exceed_gpu", "qlora_overhead",
+             "lora_activation_bound", "attention_quadratic", "grad_ckpt_ineffective", "zero3_not_sharding",
+             "full_copy_per_gpu")  # fmt: skip
+"""Causes that a run which fits by the estimate does not have, if it is as the text says."""
 LARGEST = 2**50
 """No real figure is larger; WSL's counter overflows."""
 
@@ -58,7 +62,7 @@ class Wreck:
         message = self.found.message if self.found else None
         if message is None:
             return []
-        named = [name for name in TOLD if 0 <= (message.size(name) or -1) < LARGEST]
+        named = [name for name in TOLD if 0 <= (-1 if message.size(name) is None else int(message.get(name))) < LARGEST]
         shown = [self._size("number", name, f"diagnosis.message.{name}") for name in named]
         outside = self.found.derived.get("outside_pytorch", 0) if self.found else 0
         if outside > 0:
@@ -80,6 +84,11 @@ class Wreck:
         blocks = sorted(enumerate(found.at_peak), key=lambda one: -one[1].bytes)[:MOST_PARTS] if found else []
         path = "estimates[0].per_gpu.at_peak"
         return [self._size("item", block.item, f"{path}[{number}].bytes") for number, block in blocks]
+
+    def contradicted(self) -> bool:
+        """Whether the estimate of the run as told fits the card, although the first cause says that a step does not."""
+        fit = self.answer.estimates[0].fit if self.answer.estimates else None
+        return bool(fit and fit.verdict == "fits" and self.entry and self.entry.id in OF_A_STEP)
 
     def fixes(self) -> list[str]:
         """What helps, with the new peak where it could be estimated."""

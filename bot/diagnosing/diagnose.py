@@ -25,6 +25,8 @@ WITH_FIXES = 3
 """Causes whose fixes are worked out."""
 MATCH = 0.12
 """An estimate this near to what was in use is taken to be of the same run."""
+ALIKE = 0.3
+"""Weights are those of the run when they differ by less than this from what an engine prints."""
 HALF_LOADED = 0.7
 CLOSE = 0.95
 """A second cause this near to the first says what does not help, too."""
@@ -54,11 +56,15 @@ class Wreck:
 
         A run that held 23 GiB did not have gradient checkpointing, if with it 15 are needed and without it 23.
         """
-        seen = self.log.message.size("allocated")
-        if found is None or found.per_gpu is None or found.run is None or not seen:
+        seen, printed = self.log.message.size("allocated"), self.log.message.size("weights")
+        if found is None or found.per_gpu is None or found.run is None or not (seen or printed):
+            return found
+        weights = sum(block.bytes for block in found.per_gpu.at_peak if block.item == "weights")
+        if printed and str(self.log.message.get("backend")) == "vllm" and abs(weights - printed) > ALIKE * printed:
+            return None  # the engine says how large the weights of a card are
+        if not seen:
             return found
         needed = seen + (self.log.message.size("tried") or 0)
-        weights = sum(block.bytes for block in found.per_gpu.at_peak if block.item == "weights")
         if needed < HALF_LOADED * weights and self.log.phase != "load":
             return None  # a step that ran had all weights loaded: it is another run than the words say
         peak = found.per_gpu.allocated_peak
@@ -134,8 +140,8 @@ def _fix(text: FixText, wreck: Wreck, lang: str) -> Fix | None:
     if made is None:
         return fix
     change, peak, verdict = made
-    if peak >= wreck.peak:
-        return None
+    if peak >= wreck.peak:  # an engine fills its share with whatever is saved elsewhere
+        return fix if wreck.estimate and wreck.estimate.serving else None
     worked_out = {"change": change, "allocated_peak": peak, "saves": wreck.peak - peak, "verdict": verdict}
     return fix.model_copy(update=worked_out)
 

@@ -44,7 +44,14 @@ def run_in(log: Log) -> Fields:
         run["gpu"] = f"{size}GB"
     if run.get("stage"):
         run["task"] = "train"
+    if run.get("task") == "train" and "gpu_count" not in run and (cards_seen := _cards_seen(log)) > 1:
+        run["gpu_count"] = cards_seen
     return with_facts(settled(run, False)) if run else {}
+
+
+def _cards_seen(log: Log) -> int:
+    """How many cards there are at least, by the ranks that wrote the log."""
+    return max(log.ranks, default=0) + 1
 
 
 def _likeness(run: Fields, log: Log) -> tuple[bool, bool, bool, bool, int]:

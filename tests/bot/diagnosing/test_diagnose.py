@@ -92,3 +92,69 @@ def test_a_move_leaves_a_run_of_another_task_alone() -> None:
     served = Run(model="7b", task="serve", micro_batch=4)
     assert change_of("smaller_batch", served) is None
     assert all(change_of(name, Run(model="7b", task="infer")) is None for name in MOVES if name.startswith("offload"))
+
+
+@pytest.mark.parametrize("text", ["hello", "你好", "my training is slow", "why is the loss nan"])
+def test_a_text_that_says_nothing_of_memory_has_no_cause(text: str) -> None:
+    found = service.diagnose(text)
+    assert found.causes == []
+    assert any(words in found.text for words in ("Paste the last lines", "请贴出报错"))
+
+
+def test_ranks_in_the_log_are_cards() -> None:
+    found = service.diagnose("llama-2-7b lora bf16\n[rank3]: torch.OutOfMemoryError: CUDA out of memory.\n  in forward")
+    assert found.run
+    assert found.run["gpu_count"] == 4
+
+
+def test_an_estimate_with_other_weights_than_the_engine_prints_is_left_out() -> None:
+    words = "vllm serve llama-2-70b\nINFO model_runner.py:1140] Model loading took {} GiB\nCUDA out of memory"
+    assert "By our count" in service.diagnose(words.format("128.5")).text
+    assert "By our count" not in service.diagnose(words.format("16.2")).text
+
+
+def test_the_cache_of_the_longest_request_is_told() -> None:
+    text = (
+        "ValueError: To serve at least one request with the models's max seq len (262144), (24.00 GiB KV cache is "
+        "needed, which is larger than the available KV cache memory (3.18 GiB)). Based on the available memory, the "
+        "estimated maximum model length is 34736."
+    )
+    fix = service.diagnose(text).causes[0].fixes[0].title
+    assert all(one in fix for one in ("34,736", "24.00 GiB", "96 KiB", "3.18 GiB"))
+
+
+QWEN = "llama-2-7b, full fine-tuning in bf16, RTX 3090, batch size 1, seq len 1024, gradient checkpointing on\n"
+
+
+def test_a_run_that_stopped_before_its_peak_leaves_nothing_unexplained() -> None:
+    found = diagnosed(QWEN + "in forward", tried="0.25 GiB", allocated="13.10 GiB", free="0.1 GiB", reserved="13.2 GiB")
+    assert found.gap
+    parts = {part.id: part.bytes for part in found.gap.explained_by}
+    assert sum(parts.values()) == found.gap.observed - found.gap.estimated
+    assert abs(parts.get("unexplained", 0)) < 2**29
+    assert parts["before_the_peak"] + parts["no_states_yet"] < -20 * 2**30
+
+
+def test_other_processes_are_told_apart_from_the_context() -> None:
+    text = (
+        "llama-2-7b lora bf16 batch size 4 seq len 2048 gradient checkpointing on\n"
+        "CUDA out of memory. Tried to allocate 500.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 0.10 GiB is "
+        "free. Process 77 has 4.00 GiB memory in use. Including non-PyTorch memory, this process has 19.55 GiB memory in "
+        "use. Of the allocated memory 18.90 GiB is allocated by PyTorch, and 150.00 MiB is reserved by PyTorch but "
+        "unallocated."
+    )
+    found = service.diagnose(text)
+    assert found.gap
+    parts = {part.id: part.bytes for part in found.gap.explained_by}
+    assert parts["other_processes"] == pytest.approx(4.0 * 2**30, rel=0.01)
+    assert parts["outside_pytorch"] == pytest.approx(0.5 * 2**30, rel=0.02)
+    assert sum(parts.values()) == found.gap.observed - found.gap.estimated
+
+
+def test_what_nothing_explains_is_said() -> None:
+    words = "qwen2.5-0.5b lora bf16 batch size 1 seq len 512 gradient checkpointing on"
+    found = diagnosed(words, tried="0.25 GiB", allocated="19.40 GiB", free="0.1 GiB", reserved="20.0 GiB")
+    assert found.gap
+    parts = {part.id: part.bytes for part in found.gap.explained_by}
+    assert parts["unexplained"] > 10 * 2**30
+    assert "not explained" in found.text
