@@ -140,8 +140,8 @@ def test_other_processes_are_told_apart_from_the_context() -> None:
         "llama-2-7b lora bf16 batch size 4 seq len 2048 gradient checkpointing on\n"
         "CUDA out of memory. Tried to allocate 500.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 0.10 GiB "
         "is free. Process 77 has 4.00 GiB memory in use. Including non-PyTorch memory, this process has 19.55 GiB "
-        "memory in use. Of the allocated memory 18.90 GiB is allocated by PyTorch, and 150.00 MiB is reserved by PyTorch but "
-        "unallocated."
+        "memory in use. Of the allocated memory 18.90 GiB is allocated by PyTorch, and 150.00 MiB is reserved by "
+        "PyTorch but unallocated."
     )
     found = service.diagnose(text)
     assert found.gap
