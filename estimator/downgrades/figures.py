@@ -32,6 +32,7 @@ def figures(run: Run) -> dict[str, Any]:
         "rank": (run.adapter.rank if run.adapter else None) or 16,
         "seq_len": tokens_per_row(run),
         "weight_format": run.weight_format,
+        "ollama_tag": _ollama_tag(run.weight_format),
         "precision": run.precision,
         "torch_dtype": "float16" if str(run.precision).endswith("fp16") else "bfloat16",
         "family": next((name for key, name in FAMILIES.items() if key in str(run.optimizer)), "AdamW"),
@@ -45,6 +46,11 @@ def figures(run: Run) -> dict[str, Any]:
         "visible": _visible(run),
         **_groups(run),
     }
+
+
+def _ollama_tag(weight_format: str | None) -> str:
+    """A GGUF type as the tags of ollama's library spell it: q4_K_M."""
+    return (weight_format or "").replace("IQ", "iq").replace("Q", "q", 1)
 
 
 def _visible(run: Run) -> str:
@@ -66,6 +72,7 @@ def _groups(run: Run) -> dict[str, Any]:
         "sharding": sharding[0],
         "sharding_zh": sharding[1],
         "zero": parallel.zero if parallel else 0,
+        "axolotl_offload": "zero3_bf16_cpuoffload_all" if parallel and parallel.zero == 3 else "zero2",
         "tensor": parallel.tensor if parallel else 1,
         "kv": run.kv_cache.dtype if run.kv_cache else None,
         "ubatch": serving.ubatch if serving else None,

@@ -77,8 +77,15 @@ def _lines(known: dict[str, Any], name: str, value: Any, run: Run) -> list[str] 
     if name.startswith("offload.") and run.parallel is not None and run.parallel.engine in ("fsdp1", "fsdp2"):
         # FSDP has one switch, for weights, gradients and states together.
         return [] if name == "offload.optimizer" else known.get(f"{name}={told},fsdp")
-    keys = (f"{name}={told},adapted",) if run.task == "train" and adapted(run) else ()
-    return next((known[key] for key in (*keys, f"{name}={told}", name) if key in known), None)
+    found = next((known[key] for key in _keys(name, told, run) if key in known), None)
+    return found if isinstance(found, list) else None
+
+
+def _keys(name: str, told: Any, run: Run) -> list[str]:
+    """Where the switch may stand in a table, the most special first."""
+    on_base = run.task == "train" and adapted(run)
+    kinds = [*([",quantised"] if on_base and run.weight_format else []), *([",adapted"] if on_base else [])]
+    return [*(f"{name}={told}{kind}" for kind in kinds), f"{name}={told}", name]
 
 
 def _value(run: Run, name: str) -> Any:

@@ -21,6 +21,7 @@ DATACENTER_GB = 40
 WHOLE = 3
 """ZeRO's stage that shares out weights, gradients and states."""
 TENSOR_COUNTS = (2, 4, 8, 16)
+MEGATRON = "megatron"
 
 
 def most_cards(gpu: GpuMatch) -> int:
@@ -108,6 +109,7 @@ def cards(run: Run, around: Around) -> Sequence[Run]:
     counts = range(known + 1, most_cards(around.gpu) + 1)
     if run.task == "train":
         able = "8bit" not in str(run.optimizer) and run.method in ("full", "lora", "dora", "qlora")
+        able = able and (run.parallel is None or run.parallel.engine != MEGATRON)
         return Lazily(counts, lambda count: _trained_on(run, count)) if able else ()
     dealt = Parallel(engine="device_map")
     return Lazily(counts, lambda count: changed(run, gpu_count=count, parallel=dealt))
@@ -124,6 +126,42 @@ def tensor_parallel(run: Run, around: Around) -> tuple[Run, ...]:
         for count in TENSOR_COUNTS
         if known < count <= most_cards(around.gpu) and around.arch.heads % count == 0
     )
+
+
+def tensor_shared(run: Run, around: Around) -> tuple[Run, ...]:
+    """Megatron's layers shared out among cards that are there, instead of a copy of the model on each of them."""
+    known, cards = run.parallel, run.gpu_count or 1
+    if run.task != "train" or known is None or known.engine != MEGATRON:
+        return ()
+    groups = known.pipeline * known.context
+    counts = [count for count in TENSOR_COUNTS if count > known.tensor and cards % (count * groups) == 0]
+    return tuple(_by_tensor(run, cards, count) for count in counts if around.arch.heads % count == 0)
+
+
+def cards_of_megatron(run: Run, around: Around) -> Sequence[Run]:
+    """Twice as many cards and more, as many of them at each layer as a machine usually has."""
+    known, cards = run.parallel, run.gpu_count or 1
+    if run.task != "train" or known is None or known.engine != MEGATRON or isinstance(run.gpu, list):
+        return ()
+    counts = [cards << shift for shift in range(1, 7) if cards << shift <= most_cards(around.gpu)]
+    return Lazily(counts, lambda count: _by_tensor(run, count, _most_at_a_layer(run, around, count)))
+
+
+def _most_at_a_layer(run: Run, around: Around, cards: int) -> int:
+    known = run.parallel or Parallel()
+    groups = known.pipeline * known.context
+    able = [one for one in (1, *TENSOR_COUNTS) if one <= 8 and cards % (one * groups) == 0]
+    return max([known.tensor, *(one for one in able if around.arch.heads % one == 0)])
+
+
+def _by_tensor(run: Run, cards: int, tensor: int) -> Run:
+    """The run on so many cards, so many of them at each layer; the effective batch stays where its rows divide."""
+    known = run.parallel or Parallel()
+    data = cards // (tensor * known.pipeline * known.context)
+    rows, micro = effective_batch(run), run.micro_batch or 1
+    micro = max(size for size in range(1, micro + 1) if rows % (data * size) == 0 or size == 1)
+    parallel = known.model_copy(update={"tensor": tensor, "data": data})
+    return changed(run, gpu_count=cards, parallel=parallel, micro_batch=micro, grad_accum=-(-rows // (data * micro)))
 
 
 def _trained_on(run: Run, count: int) -> Run:

@@ -34,6 +34,7 @@ TRAINING = (
     Move("sleep", training.sleep, ("rl.sleep",)),
     Move("share", training.share, ("rl.colocated_share",)),
     Move("shard", hardware.shard, ("parallel.engine",)),
+    Move("tensor", hardware.tensor_shared, ("parallel.tensor",), bold=True),
     Move("micro-batch", training.micro_batch, ("micro_batch", "grad_accum"), bold=True),
     Move("adamw-8bit", training.optimizer_8bit, ("optimizer",)),
     Move("bf16", training.bf16, ("precision",)),
@@ -50,6 +51,7 @@ TRAINING = (
     Move("rank", training.rank, ("adapter.rank",)),
     Move("length", training.length, ("seq_len",)),
     Move("cards", hardware.cards, ("parallel.engine",), bold=True),
+    Move("cards", hardware.cards_of_megatron, ("parallel.tensor",), bold=True),
     Move("card", hardware.card),
 )
 INFERENCE = (

@@ -13,6 +13,8 @@ LIGER = frozenset({
 """Types that Liger patches (liger-kernel 0.8.5, monkey_patch.py)."""
 WITH_KERNELS = ("transformers", "peft", "accelerate", "trl", "llama-factory", "ms-swift")
 """Frameworks whose switch for Liger brings the kernels for norms, rotation and MLP too."""
+BEHIND_CHECKPOINTS = ("axolotl", "torchtune")
+"""Frameworks that move activations to the host only together with checkpointing."""
 EIGHT_BIT = {"adamw": "adamw-8bit", "paged-adamw-32bit": "paged-adamw-8bit", "lion": "lion-8bit"}
 FROM_NOTHING = "pretrain"
 """The stage in which there is no trained base for adapters to stand on."""
@@ -189,10 +191,11 @@ def offload_inputs(run: Run, around: Around) -> tuple[Run, ...]:
 
 def offload_activations(run: Run, around: Around) -> tuple[Run, ...]:
     """What the backward needs waits in host memory."""
-    places = run.offload or Offload()
-    if places.activations != "none" or run.gradient_checkpointing == "offload":
+    places, known = run.offload or Offload(), run.gradient_checkpointing
+    if places.activations != "none" or known == "offload":
         return ()
-    return (changed(run, offload=places.model_copy(update={"activations": "cpu"})),)
+    kept = "full" if run.framework in BEHIND_CHECKPOINTS and known in (None, False, "none") else known
+    return (changed(run, offload=places.model_copy(update={"activations": "cpu"}), gradient_checkpointing=kept),)
 
 
 def galore(run: Run, around: Around) -> tuple[Run, ...]:

@@ -128,3 +128,23 @@ def test_the_article_of_a_size(size: str, title: str) -> None:
     from estimator.downgrades.steps import article
 
     assert facts("card")["title"].format(article=article(size), size=size).startswith(title)
+
+
+def test_megatron_gets_megatrons_own_ways() -> None:
+    found = lowered(model="qwen2.5-7b", method="full", framework="megatron", gpu="A100 40GB", gpu_count=4)
+    ids = {step.id.partition("-")[0] for step in told(found)}
+    assert ids <= {"tensor", "checkpointing", "length", "cards", "card", "micro"}
+    step = next(step for step in found.downgrades if step.id == "tensor-4")
+    assert step.change["parallel"]["tensor"] == 4
+    assert "effective batch stays 4" in step.note
+    assert "--tensor-model-parallel-size 4" in step.commands
+    assert found.plan is not None
+    assert found.plan.chain[-1].money_cost == "none", "the cards that are there suffice"
+
+
+def test_activations_wait_behind_checkpoints_where_the_framework_says_so() -> None:
+    run = {"method": "lora", "gpu": "12GB", "micro_batch": 8, "seq_len": 4096, "gradient_checkpointing": "none"}
+    found = lowered(model="llama-3.2-1b", framework="axolotl", **run)
+    step = next(step for step in found.downgrades if step.id == "offload-activations")
+    assert step.change["gradient_checkpointing"] == "full"
+    assert step.commands[-1] == "activation_offloading: true"
