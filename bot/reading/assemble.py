@@ -41,6 +41,8 @@ def _has_deepspeed(pieces: list[Piece]) -> bool:
 
 def _command(result: Assembled, piece: Piece) -> None:
     row = program_of(piece)
+    if "tool" in row and not _knows(tool(row["tool"]), piece):
+        row = {}
     found = tool(row["tool"]) if "tool" in row else tool_of_keys(piece)
     for launcher in piece.launchers:
         _launcher(result, launcher)
@@ -63,6 +65,22 @@ def _command(result: Assembled, piece: Piece) -> None:
     _free_words(result, piece, row, found)
     _flags(result, piece, found)
     _distributed(result, piece)
+
+
+COMMON_NAMES = frozenset(
+    ("train_lora.py", "train_sft.py", "train_dpo.py", "train_grpo.py", "train_ppo.py", "train_rm.py", "train_full_sft.py",
+     "train_pretrain.py", "sft.py", "dpo.py", "grpo.py", "kto.py", "orpo.py", "ppo.py", "rloo.py", "reward_modeling.py")
+)  # fmt: skip
+"""Scripts of a tool that many others have named their own by."""
+
+
+def _knows(found: Tool, piece: Piece) -> bool:
+    """Whether a script with a common name takes the flags of the tool that it would be of."""
+    flags = [one.key for one in piece.entries if not one.key.startswith("$")]
+    if piece.program.rsplit("/", 1)[-1] not in COMMON_NAMES or not flags:
+        return True
+    tables = [found, *(tool(name) for name in found.also)]
+    return 2 * sum(any(one.fact(key) is not None for one in tables) for key in flags) >= len(flags)
 
 
 def _program_fact(result: Assembled, name: str, fact: Fact) -> None:

@@ -18,12 +18,21 @@ DOCKER_GLUED = re.compile(r"-(?:d|i|t|it|dit|itd|td)$")
 MODULE_FLAGS = ("-m", "--module")
 
 
-def read_commands(text: str, first_line: int = 1) -> list[Piece]:
-    """The commands of a script that run something; variables that stand alone are a piece of their own."""
+def read_commands(text: str, first_line: int = 1, before: Shell | None = None) -> list[Piece]:
+    """The commands of a script that run something; variables that stand alone are a piece of their own.
+
+    ``before`` is the shell that read what stands above in the same paste; its variables are known here.
+    """
     shell = Shell(text, first_line)
+    known = dict(before.exported) if before else {}
+    if before:
+        shell.values, shell.exported = before.values, before.exported
     found = [piece for command in shell.commands() if (piece := piece_of(command))]
-    if not found and shell.exported:
-        found = [Piece("environment", _variables(shell.exported), first_line)]
+    if before:
+        before.exported = shell.exported
+    new = {name: value for name, value in shell.exported.items() if known.get(name) != value}
+    if not found and new:
+        found = [Piece("environment", _variables(new), first_line)]
     return found
 
 
@@ -33,6 +42,8 @@ def piece_of(command: Command) -> Piece | None:
     piece = Piece("command", line=words[0][1] if words else 1)
     piece.entries += _variables(command.variables)
     rest = _without_prefixes(words, piece)
+    if rest and rest[0][0] in programs()["housekeeping"]["names"] and not _is_run_in_parts(rest):
+        return None
     rest = _container(rest, piece)
     rest = _without_launchers(rest, piece)
     if not rest and not piece.launchers:
@@ -46,6 +57,11 @@ def _variables(variables: dict[str, tuple[str, int]]) -> list[Entry]:
 
 
 Words = list[tuple[str, int]]
+
+
+def _is_run_in_parts(words: "Words") -> bool:
+    """``ray job submit -- python …``: the program stands behind the two dashes."""
+    return words[0][0] == "ray" and any(word == "--" for word, _ in words)
 
 
 def _without_prefixes(words: Words, piece: Piece) -> Words:

@@ -1,11 +1,12 @@
 """docker-compose files: the command and environment of the service that serves a model."""
 
+import re
 import shlex
 from typing import Any
 
-from bot.reading.commands import piece_of
+from bot.reading.commands import piece_of, program_of
 from bot.reading.entries import Entry, Piece
-from bot.reading.formats.shell import Command
+from bot.reading.formats.shell import UNKNOWN, Command
 
 
 def compose_pieces(entries: list[Entry]) -> list[Piece]:
@@ -24,15 +25,27 @@ def _piece(name: str, service: dict[str, Any], lines: dict[str, int]) -> Piece |
         return None
     path = f"services.{name}"
     line = lines.get(f"{path}.command", lines.get(f"{path}.image", 1))
-    words = [f"image:{image}", *_words(service.get("command") or service.get("entrypoint") or [])]
-    command = Command(
-        words, [line] * len(words), _environment(service.get("environment"), lines.get(f"{path}.environment", line))
-    )
-    piece = piece_of(command)
+    given = [one for key in ("entrypoint", "command") for one in _words(service.get(key) or [])]
+    words = [_filled(one) for one in given if one not in SHELLS]
+    variables = _environment(service.get("environment"), lines.get(f"{path}.environment", line))
+    piece = piece_of(Command(words, [line] * len(words), variables)) if words else None
+    if piece is None or not program_of(piece):  # only arguments of the image's own program
+        words = [f"image:{_filled(image)}", *words]
+        piece = piece_of(Command(words, [line] * len(words), variables))
     count = _cards(service)
     if piece and count:
         piece.entries.append(Entry("$docker_gpus", count, lines.get(f"{path}.deploy", line), "deploy.resources"))
     return piece
+
+
+SHELLS = ("/bin/sh", "sh", "/bin/bash", "bash", "-c", "-lc")
+_VARIABLE = re.compile(r"\$\{(\w+)(?::?([-+?])([^{}]*))?\}|\$(\w+)")
+
+
+def _filled(word: str) -> str:
+    """Compose's own variables: ``${NAME:-default}`` is its default, others are known only where the file is used."""
+    plain = word.replace("$$", "\x01")
+    return _VARIABLE.sub(lambda found: found[3] if found[2] == "-" else UNKNOWN, plain).replace("\x01", "$")
 
 
 def _words(command: Any) -> list[str]:

@@ -14,6 +14,8 @@ CONFIGS = (
 """Tools whose files or flags are told by their keys, the likelier first."""
 FLAGS = (*CONFIGS, "megatron", "DeepSpeed-Chat", "fsdp_qlora", "minimind", "tgi", "llama.cpp")
 LEAST = 1.0
+PLAIN, OWN_SCRIPT = "transformers", 2.0
+"""Someone's own script takes the Trainer's arguments, unless its flags are clearly another tool's."""
 MOST_KEYS = 400
 SHAPES = frozenset(
     {"hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model", "num_attention_heads", "n_head"}
@@ -39,6 +41,8 @@ def tool_of_keys(piece: Piece) -> Tool | None:
     keys = list(islice(_telling(piece), MOST_KEYS))
     scores = {name: _score(keys, tool(name)) for name in names}
     best = max(scores, key=lambda name: scores[name], default="")
+    if piece.form == "command" and piece.program.endswith(".py") and scores[best] < scores[PLAIN] + OWN_SCRIPT:
+        best = PLAIN if scores[PLAIN] >= LEAST else best
     return tool(best) if best and scores[best] >= LEAST else None
 
 

@@ -13,6 +13,8 @@ COUNTS, SIGNED, SHARES, FLOATS, SWITCHES = (
 )
 OPEN_AUTO = frozenset({"bf16", "optimizer", "fsdp_version"})
 """Facts for which "auto" is a value."""
+LEFT_OPEN = frozenset({"procs_per_node"})
+"""Facts whose default does not hold where "auto" is given: as many devices as there are."""
 OVERRIDE, FILE, NAMED, DEFAULT = 3, 2, 1, 0
 LARGEST = 10**13
 
@@ -37,9 +39,13 @@ class Fact:
 
 @dataclass(slots=True)
 class Facts:
-    """All facts of a paste. Of several for one name the most direct, then the last, is in force."""
+    """All facts of a paste. Of several for one name the most direct, then the last, is in force.
+
+    ``open`` are those that the paste leaves to the machine.
+    """
 
     found: dict[str, list[Fact]] = field(default_factory=dict)
+    open: set[str] = field(default_factory=set)
     invalid: list[tuple[str, Fact]] = field(default_factory=list)
 
     def put(self, name: str, fact: Fact) -> None:
@@ -60,6 +66,8 @@ class Facts:
         meant = typed(name, entry.value)
         fact = Fact(meant, entry.name, entry.line, rank, source)
         if meant is None:
+            if name in LEFT_OPEN and str(entry.value).lower() == "auto":
+                self.open.add(name)
             if not is_open(entry.value) and is_impossible(name, entry.value):
                 self.invalid.append((name, Fact(entry.value, entry.name, entry.line, rank, source)))
             return
@@ -89,7 +97,7 @@ class Facts:
 
     def lay_under(self, name: str, value: Any, tool: Tool) -> None:
         """A default of the tool, for what nothing states."""
-        if name not in self.found:
+        if name not in self.found and name not in self.open:
             key = next((key for key, fact in tool.keys.items() if fact.split("=")[0].lstrip("!") == name), name)
             self.put(name, Fact(value, key, 0, DEFAULT, f"{tool.name} {tool.version}"))
 

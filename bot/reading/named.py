@@ -47,7 +47,9 @@ def _accelerate(facts: Facts, found: Fact) -> None:
             _put(facts, "offload_optimizer", "cpu", found)
     elif "fsdp" in name:
         _put(facts, "distributed_type", "FSDP", found)
-        _put(facts, "fsdp_version", 2 if "fsdp2" in name else 1, found)
+        _put(facts, "fsdp_version", 2 if re.search(r"fsdp[_-]?(?:v)?2", name) else 1, found)
+        if "offload" in name and not re.search(r"no[_-]?offload", name):
+            _put(facts, "fsdp_offload", True, found)
     elif "multi_gpu" in name or "ddp" in name:
         _put(facts, "distributed_type", "MULTI_GPU", found)
 

@@ -19,8 +19,15 @@ PROGRAMS = (
     r"accelerate|torchrun|deepspeed|python3?(?:\.\d+)?|trl|axolotl|llamafactory-cli|lmf|swift|megatron|tune|litgpt|vllm"
     r"|sglang|text-generation-launcher|ollama|llama-[\w-]+|(?:\./|[\w./~-]*/)(?:llama-[\w-]+|main|server|run_train\.sh)"
     r"|docker|podman|sudo|nohup|env|export|cd|bash|sh|uv|srun|mpirun|conda|pip|set|source|CUDA_VISIBLE_DEVICES=\S*"
-    r"|[A-Z_][A-Z0-9_]{2,}=\S*|\w+=\S*[ \t]*\\?$|ray"
+    r"|[A-Z_][A-Z0-9_]{2,}=(?:\"[^\"\n]*\"|\S*)|\w+=\S*[ \t]*\\?$|ray|exec|echo|mkdir|module|huggingface-cli|hf|git"
+    r"|wget|curl|ulimit|unset|printf|nvidia-smi|wandb|tee"
 )
+_SHELL = re.compile(
+    r"[ \t]*(?:(?:if|while|elif)[ \t]+(?:\[|!|\w+[ \t]+-)|for[ \t]+\w+[ \t]+in[ \t]"
+    r"|(?:then|else|fi|do|done|esac)[ \t]*;?[ \t]*$|(?:exit|return|sleep)[ \t]+\d|local[ \t]+\w+=|trap[ \t]+['\"]"
+    r"|wait[ \t]*$|[\"']?\$\{?\w+\}?[\"']?[ \t]+(?:-|\\$))"
+)
+"""Lines that only a shell has, by the words that plain English shares with it."""
 _COMMAND = re.compile(rf"[ \t]*(?:\$[ \t]+|>[ \t]+|!|\([\w.-]+\)[^\n$#]*[$#][ \t]+)?(?:{PROGRAMS})(?=[ \t]|$|\\)")
 _FLAG = re.compile(r"[ \t]*--?[A-Za-z][\w.-]*(?:[ =]|\\|$)")
 _HYDRA = re.compile(r"[ \t]*\+{0,2}[\w./@]+=\S+[ \t]*\\?$")
@@ -215,6 +222,6 @@ def _is_command(line: str, before: str, config: bool) -> bool:
     flag = bool(_FLAG.match(line))
     if before == "command" and (flag or _HYDRA.match(line) or line.strip() in ("done", "fi", ")", "}")):
         return True
-    if _COMMAND.match(line) and not (config and _KEY.match(line)):
+    if (_COMMAND.match(line) or _SHELL.match(line)) and not (config and _KEY.match(line)):
         return True
     return flag and not (config and before == "yaml" and not line.lstrip().startswith("--"))

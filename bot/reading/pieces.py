@@ -9,6 +9,7 @@ from bot.reading.entries import Entry, Piece, Refused
 from bot.reading.formats.json_text import read_json
 from bot.reading.formats.modelfile import read_modelfile
 from bot.reading.formats.python_calls import notebook_source, read_python
+from bot.reading.formats.shell import Shell
 from bot.reading.formats.toml_text import read_toml
 from bot.reading.formats.yaml_text import read_yaml
 from bot.reading.paste import Block, blocks
@@ -22,16 +23,17 @@ _ASSIGNED = re.compile(r"\s*(\w+)\s*=\s*\{")
 def pieces_of(text: str) -> list[Piece]:
     """Every piece of a paste. Raises Refused for what is not read at all."""
     found: list[Piece] = []
+    shell = Shell("")
     for block in blocks(text):
-        for piece in _read(block):
+        for piece in _read(block, shell):
             piece.name = piece.name or block.name
             found.append(piece)
     return found
 
 
-def _read(block: Block) -> list[Piece]:
+def _read(block: Block, shell: Shell) -> list[Piece]:
     if block.kind == "command":
-        return read_commands(block.text, block.line)
+        return read_commands(block.text, block.line, shell)
     if block.kind == "python":
         return _python(block)
     if block.kind == "modelfile":

@@ -11,8 +11,10 @@ _LINE = re.compile(r"\s*(FROM|ADAPTER|PARAMETER)\s+(.+?)\s*$", re.IGNORECASE)
 def read_modelfile(text: str, first_line: int = 1) -> list[Entry]:
     """``from``, ``adapter`` and the parameters by their names."""
     found: list[Entry] = []
+    inside = False
     for line, content in enumerate(text.splitlines(), first_line):
-        match = _LINE.match(content)
+        match = _LINE.match(content) if not inside else None
+        inside ^= content.count('"""') % 2 == 1
         if match is None:
             continue
         word, rest = match[1].upper(), match[2]

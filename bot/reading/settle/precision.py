@@ -1,5 +1,6 @@
 """Which type weights and computation have, as each tool understands its flags."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from bot.reading.scalars import switch
 from bot.reading.tables import words
 
 HALVES = ("bf16", "fp16")
+TRAINER = re.compile(r"^(?:SFT|DPO|GRPO|KTO|ORPO|CPO|Reward|RLOO)Trainer\.model$")
 
 
 def settle_precision(draft: Draft) -> None:
@@ -89,6 +91,11 @@ def _trainer(draft: Draft, weights: Fact | None, half: Fact | None) -> None:
 
 def _stored(draft: Draft, half: Fact) -> None:
     """No type is given: transformers 5 keeps the type that the model is stored in."""
+    given = draft.facts.stated("model")
+    if given and TRAINER.search(given.key):
+        draft.put("precision", f"amp-{half.value}", half, "trl loads a model that it is given by name in float32")
+        draft.put("autocast", True, half)
+        return
     stored = draft.facts.get("stored")
     if stored in HALVES:
         draft.put("precision", stored, half, "transformers 5 keeps the stored type")

@@ -14,7 +14,7 @@ from bot.reading.settle.precision import settle_precision
 from bot.reading.settle.serving import file_fact, settle_serving
 from bot.reading.settle.spread import settle_spread
 from bot.reading.settle.training import settle_checkpointing, settle_optimizer, settle_stage, settle_training
-from bot.reading.settle.uploads import note_upload
+from bot.reading.settle.uploads import format_of, note_upload
 from estimator.catalogue import rows
 from estimator.catalogue.formats import stated_format
 from estimator.errors import EstimatorError
@@ -58,6 +58,8 @@ def _file(draft: Draft) -> None:
     if repo:
         draft.facts.put("model", Fact(str(repo.value), repo.key, repo.line, repo.rank + 1, repo.source))
         note_upload(draft)
+        if file:
+            _note_file(draft, file)
         bare = str(repo.value).partition(":")[0]
         draft.facts.put("model", Fact(bare, repo.key, repo.line, repo.rank + 2, repo.source))
         return
@@ -65,6 +67,12 @@ def _file(draft: Draft) -> None:
         draft.facts.put("model", file_fact(model))
     elif file and not model:
         draft.facts.put("model", file_fact(file))
+
+
+def _note_file(draft: Draft, file: Fact) -> None:
+    """The format of the one file that is taken from a repository."""
+    if form := format_of(str(file.value)):
+        draft.facts.put("upload_format", Fact(form, file.key, file.line, file.rank, file.source))
 
 
 def _trained(draft: Draft) -> None:

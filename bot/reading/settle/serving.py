@@ -181,9 +181,9 @@ def _layers(draft: Draft) -> None:
 
 def _file_model(name: str) -> str:
     """The model in a file's name: folders and the format's ending go."""
-    return (
-        re.sub(r"\.(gguf|bin)$", "", name.rstrip("/").rsplit("/", 1)[-1]) if name.endswith((".gguf", ".bin")) else name
-    )
+    if not name.lower().endswith((".gguf", ".bin")):
+        return name
+    return re.sub(r"(?:-\d{5}-of-\d{5})?\.(gguf|bin)$", "", name.rstrip("/").rsplit("/", 1)[-1], flags=re.IGNORECASE)
 
 
 def file_fact(fact: Fact) -> Fact:
