@@ -68,8 +68,9 @@ def _command(result: Assembled, piece: Piece) -> None:
 
 
 COMMON_NAMES = frozenset(
-    ("train_lora.py", "train_sft.py", "train_dpo.py", "train_grpo.py", "train_ppo.py", "train_rm.py", "train_full_sft.py",
-     "train_pretrain.py", "sft.py", "dpo.py", "grpo.py", "kto.py", "orpo.py", "ppo.py", "rloo.py", "reward_modeling.py")
+    ("train_lora.py", "train_sft.py", "train_dpo.py", "train_grpo.py", "train_ppo.py", "train_rm.py", "sft.py",
+     "dpo.py", "train_full_sft.py", "train_pretrain.py", "grpo.py", "kto.py", "orpo.py", "ppo.py", "rloo.py",
+     "reward_modeling.py")
 )  # fmt: skip
 """Scripts of a tool that many others have named their own by."""
 

@@ -42,7 +42,7 @@ def piece_of(command: Command) -> Piece | None:
     piece = Piece("command", line=words[0][1] if words else 1)
     piece.entries += _variables(command.variables)
     rest = _without_prefixes(words, piece)
-    if rest and rest[0][0] in programs()["housekeeping"]["names"] and not _is_run_in_parts(rest):
+    if rest and rest[0][0] in programs()["housekeeping"]["names"]:
         return None
     rest = _container(rest, piece)
     rest = _without_launchers(rest, piece)
@@ -59,14 +59,11 @@ def _variables(variables: dict[str, tuple[str, int]]) -> list[Entry]:
 Words = list[tuple[str, int]]
 
 
-def _is_run_in_parts(words: "Words") -> bool:
-    """``ray job submit -- python …``: the program stands behind the two dashes."""
-    return words[0][0] == "ray" and any(word == "--" for word, _ in words)
-
-
 def _without_prefixes(words: Words, piece: Piece) -> Words:
     """The words behind sudo, nohup, ``uv run``, and variables set by ``env``."""
     prefixes: dict[str, int] = programs()["prefixes"]
+    if words and words[0][0] == "ray":
+        words = _split(words)[1] or words
     while words and (words[0][0] in prefixes or words[0][0] in ("$", "!", ">", "%%bash")):
         name = words[0][0]
         words = words[1 + prefixes.get(name, 0) :]

@@ -11,12 +11,54 @@ from bot.reading.formats.shell import UNKNOWN, Command
 
 def compose_pieces(entries: list[Entry]) -> list[Piece]:
     """A piece for each service with an image; empty where the file is no compose file."""
+    if any(one.key == "apiVersion" for one in entries):
+        return [piece for one in entries for piece in _containers(one)]
     services = next((one for one in entries if one.key == "services" and isinstance(one.value, dict)), None)
     if services is None:
         return []
     lines = {one.key: one.line for one in entries}
     found = [_piece(name, value, lines) for name, value in services.value.items() if isinstance(value, dict)]
     return [one for one in found if one]
+
+
+def _containers(entry: Entry) -> list[Piece]:
+    """The containers of a Kubernetes manifest: ``command`` and ``args`` are the words, variables are listed."""
+    if entry.last != "containers" or not isinstance(entry.value, list):
+        return []
+    found = []
+    for one in entry.value:
+        if not isinstance(one, dict) or not isinstance(one.get("image"), str):
+            continue
+        given = [word for key in ("command", "args") for word in _words(one.get(key) or [])]
+        variables = {
+            str(pair.get("name")): (str(pair["value"]), entry.line)
+            for pair in one.get("env") or []
+            if isinstance(pair, dict) and "value" in pair
+        }
+        piece = _run_by(one["image"], given, variables, entry.line)
+        count = _limit(one)
+        if piece and count:
+            piece.entries.append(Entry("$docker_gpus", count, entry.line, "nvidia.com/gpu"))
+        found += [piece] if piece else []
+    return found
+
+
+def _limit(container: dict[str, Any]) -> int | None:
+    """Cards that a container is given."""
+    limits = container.get("resources", {}).get("limits", {}) if isinstance(container.get("resources"), dict) else {}
+    count = limits.get("nvidia.com/gpu") if isinstance(limits, dict) else None
+    return int(count) if isinstance(count, (int, str)) and str(count).isdigit() and int(count) > 0 else None
+
+
+def _run_by(image: str, given: list[str], variables: dict[str, tuple[str, int]], line: int) -> Piece | None:
+    """The words as a command of their own, or as the arguments of the image's program."""
+    inner = [one for word in given for one in (_words(word) if " -" in word else [word])]
+    words = [_filled(one) for one in inner if one not in SHELLS]
+    piece = piece_of(Command(words, [line] * len(words), variables)) if words else None
+    if piece is not None and program_of(piece):
+        return piece
+    words = [f"image:{_filled(image)}", *words]
+    return piece_of(Command(words, [line] * len(words), variables))
 
 
 def _piece(name: str, service: dict[str, Any], lines: dict[str, int]) -> Piece | None:
@@ -26,12 +68,8 @@ def _piece(name: str, service: dict[str, Any], lines: dict[str, int]) -> Piece |
     path = f"services.{name}"
     line = lines.get(f"{path}.command", lines.get(f"{path}.image", 1))
     given = [one for key in ("entrypoint", "command") for one in _words(service.get(key) or [])]
-    words = [_filled(one) for one in given if one not in SHELLS]
     variables = _environment(service.get("environment"), lines.get(f"{path}.environment", line))
-    piece = piece_of(Command(words, [line] * len(words), variables)) if words else None
-    if piece is None or not program_of(piece):  # only arguments of the image's own program
-        words = [f"image:{_filled(image)}", *words]
-        piece = piece_of(Command(words, [line] * len(words), variables))
+    piece = _run_by(image, given, variables, line)
     count = _cards(service)
     if piece and count:
         piece.entries.append(Entry("$docker_gpus", count, lines.get(f"{path}.deploy", line), "deploy.resources"))

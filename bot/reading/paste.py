@@ -18,6 +18,7 @@ LANGUAGES = {
 PROGRAMS = (
     r"accelerate|torchrun|deepspeed|python3?(?:\.\d+)?|trl|axolotl|llamafactory-cli|lmf|swift|megatron|tune|litgpt|vllm"
     r"|sglang|text-generation-launcher|ollama|llama-[\w-]+|(?:\./|[\w./~-]*/)(?:llama-[\w-]+|main|server|run_train\.sh)"
+    r"|[\w.:\\~-]*\\(?:llama-[\w-]+|main|server)(?:\.exe)?|llama-[\w-]+\.exe"
     r"|docker|podman|sudo|nohup|env|export|cd|bash|sh|uv|srun|mpirun|conda|pip|set|source|CUDA_VISIBLE_DEVICES=\S*"
     r"|[A-Z_][A-Z0-9_]{2,}=(?:\"[^\"\n]*\"|\S*)|\w+=\S*[ \t]*\\?$|ray|exec|echo|mkdir|module|huggingface-cli|hf|git"
     r"|wget|curl|ulimit|unset|printf|nvidia-smi|wandb|tee"

@@ -33,7 +33,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 def _read(block: Block, shell: Shell) -> list[Piece]:
     if block.kind == "command":
-        return read_commands(block.text, block.line, shell)
+        return read_commands(_with_slashes(block.text), block.line, shell)
     if block.kind == "python":
         return _python(block)
     if block.kind == "modelfile":
@@ -41,6 +41,14 @@ def _read(block: Block, shell: Shell) -> list[Piece]:
     if block.kind in ("yaml", "json", "toml"):
         return _config(block)
     return [Piece("prose", [], block.line, text=block.text)]
+
+
+WINDOWS = re.compile(r"\.exe\b|(?:^|[\s\"'])[A-Za-z]:\\|[ \t]`[ \t]*$", re.MULTILINE)
+
+
+def _with_slashes(text: str) -> str:
+    """A command of Windows with the slashes that everybody else's paths have."""
+    return re.sub(r"\\(?=[\w.])", "/", text) if WINDOWS.search(text) else text
 
 
 def _python(block: Block) -> list[Piece]:

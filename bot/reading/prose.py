@@ -10,9 +10,10 @@ def note_prose(draft: Draft, words: str) -> None:
     text = words[:MOST_WORDS]
     if not text or not draft.run:
         return
-    from bot.intake.understand import understand
+    from bot.intake.runs import spoken_runs
+    from bot.intake.understand import read_sheet
 
-    spoken = understand(text).spoken
+    spoken = spoken_runs(read_sheet(text))
     if not spoken or not spoken[0].get("gpu"):
         return
     found = spoken[0]

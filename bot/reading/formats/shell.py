@@ -25,6 +25,13 @@ _TOKEN = re.compile(
 )
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*|[@*#?!$-]|\d+)(?:\[[@*]\])?(?::?[-=]([^}]*))?")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+_JOB = re.compile(r"(?:--|-)(nodes|N|ntasks-per-node|gpus-per-node|gres|ntasks)[= ]+([\w:]+)")
+JOB_VARIABLES = {
+    "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "N": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",), "ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
+    "gpus-per-node": ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"), "gres": ("SLURM_GPUS_ON_NODE",),
+}  # fmt: skip
+"""Variables that Slurm sets by a job's options (sbatch(1), output environment variables)."""
 
 
 @dataclass(slots=True)
@@ -58,6 +65,8 @@ class Shell:
             if kind == "open" and self.word is not None and self.word.endswith("=") and not self.command.words:
                 index = self._array(self.word, tokens, index)
                 self.word = None
+            elif kind == "comment" and text.startswith("#SBATCH"):
+                self._note_job(text)
             elif kind in ("space", "comment", "end", "open", "close"):
                 self._finish()
                 yield from self._done() if kind in ("end", "open", "close") else ()
@@ -69,6 +78,13 @@ class Shell:
                 self._extend(kind, text, line, tokens, index)
         self._finish()
         yield from self._done()
+
+    def _note_job(self, text: str) -> None:
+        """``#SBATCH --nodes=2``: what Slurm tells the script of its job."""
+        for name, value in _JOB.findall(text):
+            count = value.rsplit(":", 1)[-1]
+            for variable in JOB_VARIABLES[name] if count.isdigit() else ():
+                self.values[variable] = [count]
 
     def _extend(self, kind: str, text: str, line: int, tokens: list[tuple[str, str, int]], index: int) -> None:
         """Add a part to the word that is being read; an array that stands alone is several words."""

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bot.reading.draft import Draft
-from bot.reading.facts import Fact
+from bot.reading.facts import DEFAULT, Fact
 from bot.reading.scalars import words_of
 from bot.reading.tables import words
 
@@ -44,7 +44,7 @@ def settle_method(draft: Draft) -> None:
         four = base is not None and base.startswith(("nf4", "fp4", "gptq", "awq", "int4"))
         kind = "qlora" if four else "dora" if draft.on("use_dora") or _tuning(draft) == "dora" else "lora"
         draft.put("method", kind, origin, *(base_origin if four else ()))
-    elif base is None and (origin or not draft.unseen):
+    elif (base is None and (origin or not draft.unseen)) or (isinstance(origin, Fact) and origin.rank > DEFAULT):
         word = _tuning(draft)
         draft.put("method", "freeze" if word == "freeze" else "full", origin or draft.default("no adapter"))
 

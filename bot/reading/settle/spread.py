@@ -127,8 +127,9 @@ def _engine_of(draft: Draft) -> tuple[str | None, Fact | str | None]:
     if word == "FSDP" or fsdp:
         draft.has("fsdp")
         version = draft.facts.best("fsdp_version")
-        named = version.value if version and version.value in (1, 2) else 1
-        return f"fsdp{named}", version or fsdp or kind
+        by_launcher = fsdp is not None and fsdp.source == "accelerate" and not draft.facts.stated("fsdp_version")
+        named = version.value if version and version.value in (1, 2) and not by_launcher else 1
+        return f"fsdp{named}", fsdp if by_launcher else version or fsdp or kind
     if word == "MEGATRON_LM":
         return "megatron", kind
     several = int(draft.run.get("gpu_count", 1)) > 1 and not draft.unseen

@@ -104,9 +104,9 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_read_or_refused_at_once(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     reading = read_paste(BOMBS[name])
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert len(reading.model_dump_json()) < 100_000
 
 
