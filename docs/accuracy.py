@@ -25,9 +25,8 @@ fake CUDA tensors with every storage followed; *equal* means within 0.001 %.
 TAIL = """
 ## What is known to differ
 
-- **TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ**, +2 to +10 %: the upload's main branch is packed without groups (its
-  steady state is 0.88 GB under group size 128 as the row says), and transformers 4 runs one expert after the other,
-  where we take transformers 5's grouped products.
+- **Experts under transformers 4** run one after the other; their tokens are taken as dealt out evenly (Mixtral GPTQ
+  under FSDP1: -0.6 to -1.2 %, on one card equal).
 - **ZeRO-3 with the optimizer on the CPU at 8k tokens** (ml-engineering), -43 %: 8.7 GiB that do not grow with the
   length; it shrinks to nothing at 64k. Gathered parameters are counted up to DeepSpeed's limits, cached blocks of the
   first steps are not.

@@ -33,11 +33,8 @@ def _loading(setting: Setting, peak: Peak) -> list[Block]:
 
 def _standing(setting: Setting, peak: Peak) -> list[Block]:
     blocks = list(_held(setting.arch, setting.regime, setting.optimizer, setting.shares, setting.layout))
-    waiting = "waiting" if setting.regime.accumulates else "untraced"
     if peak.phase not in ("prefill", "decode"):
-        blocks.append(
-            reasons.block("gradients", peak.waiting, *reasons.waiting_of(peak.base.trained, peak.waiting, waiting))
-        )
+        blocks.append(reasons.block("gradients", peak.waiting, *reasons.waiting_of(peak.base.trained, peak.waiting)))
         blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
     if peak.phase != "optimizer_step":
         blocks.append(reasons.block("activations", peak.queued, *queued(setting.layout)))

@@ -28,6 +28,7 @@ from estimator.stored import native_format
 from estimator.surroundings import counted, with_surroundings
 
 GIB = 1 << 30
+UNGROUPED, GROUPED = "gptq-4bit-g-1", "gptq-4bit-g128"
 
 
 def estimate(run: Run, others: bool = False, explain: bool = False, steps: bool = True) -> Estimate:
@@ -162,6 +163,8 @@ def with_format(run: Run, model: ModelMatch) -> Run:
     if not given:
         return run
     found = weight_format(given)
+    if model.weight_format == UNGROUPED and found.name == GROUPED:
+        found = weight_format(UNGROUPED)  # the upload's own config decides; groups of 128 are what the name suggests
     if found.scheme == "plain":
         return run.model_copy(update={"weight_format": None, "precision": run.precision or found.name})
     return run if found.name == run.weight_format else run.model_copy(update={"weight_format": found.name})

@@ -35,9 +35,9 @@ BROKEN = (
     "peft 会把 {type} 的路由器当作线性层包装，导致模型报错；请列出不含路由器的目标模块",
 )
 LINEAR_EXPERTS = (
-    "before transformers 5 every expert is a set of linear layers, packed and adapted like any other; what the experts "
-    "compute is counted as in version 5",
-    "transformers 5 之前每个专家由独立的线性层组成：与其他线性层一样量化和适配；专家的激活按版本 5 计算",
+    "before transformers 5 every expert is a set of linear layers, packed and adapted like any other, and they run "
+    "one after the other, tokens taken as dealt out evenly",
+    "transformers 5 之前每个专家由独立的线性层组成：与其他线性层一样量化和适配，逐个执行；按 token 均匀分配估算",
 )
 UNPACKED = (
     "bitsandbytes packs linear layers only; in transformers 5 the experts are stacked tensors and stay in {size} bytes"

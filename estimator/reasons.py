@@ -285,15 +285,11 @@ def states_of(trained: tuple[Trainable, ...], optimizer: OptimizerMemory) -> tup
     )
 
 
-def waiting_of(trained: tuple[Trainable, ...], size: int, kind: str) -> tuple[str, str]:
+def waiting_of(trained: tuple[Trainable, ...], size: int) -> tuple[str, str]:
     """A copy of the gradients that waits: how many parameters, and bytes of each."""
     count, times, times_zh = _each(trained, size)
-    why, why_zh = TEXTS[kind]
-    return (
-        (why, why_zh)
-        if kind == "untraced"
-        else (f"{count:,} parameters{times}: {why}", f"{count:,} 个参数{times_zh}：{why_zh}")
-    )
+    why, why_zh = TEXTS["waiting"]
+    return f"{count:,} parameters{times}: {why}", f"{count:,} 个参数{times_zh}：{why_zh}"
 
 
 def _each(trained: tuple[Trainable, ...], size: int) -> tuple[int, str, str]:
@@ -307,7 +303,6 @@ def _each(trained: tuple[Trainable, ...], size: int) -> tuple[int, str, str]:
 
 TEXTS = {
     "waiting": ("one copy from the earlier micro-steps", "前几个微步累积的一份梯度"),
-    "untraced": ("of the adapters on the experts' linear layers", "专家线性层上适配器的梯度"),
     "buckets": ("DistributedDataParallel's gradient buckets", "DistributedDataParallel 的梯度桶"),
     "gathered": ("units in use, gathered whole from the other cards", "正在使用的单元，已从其他卡聚合为完整参数"),
     "communication": ("buffers of all-gather and reduce-scatter", "all-gather 与 reduce-scatter 的缓冲区"),

@@ -87,7 +87,6 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         dropout=False,
-        quirks=("near",) if linear_experts(run, arch) else (),
         linear_experts=linear_experts(run, arch),
     )
 
@@ -226,7 +225,7 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
 
     LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
     """
-    unsure = linear_experts(run, arch) or any(inexact_modes(run)) or near(run, arch)
+    unsure = any(inexact_modes(run)) or near(run, arch)
     found: tuple[str, ...] = ("near",) if unsure else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
     found += old_loss(run, arch.model_type) + old_habits(run, arch.model_type)

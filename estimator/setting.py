@@ -61,9 +61,7 @@ class Base(NamedTuple):
     trained: tuple[Trainable, ...]
     optimizer: OptimizerMemory
     gradient_bytes: int
-    untraced: int = 0
     loading: int = 0
-    """Bytes of gradients that the traced step does not make: of adapters on experts that are linear modules."""
     standing: tuple[Standing, ...] = ()
     host: tuple[int, int] = (0, 0)
     """Bytes that wait in host memory and on disk."""
@@ -171,6 +169,8 @@ def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout =
 @lru_cache(maxsize=PROGRAMS)
 def _program(arch: Architecture, regime: Regime, shares: int, layout: Layout) -> Program:
     parts = share_of(inventory(arch), shares)
+    if regime.linear_experts:
+        parts = with_linear_experts(parts, arch.model_type)
     if regime.training:
         local = local_inventory(traced_parts(parts, layout), layout)
         return trace_training(local_architecture(arch, layout), local, regime, layout)
@@ -186,15 +186,15 @@ def share_of(parts: Inventory, shares: int) -> Inventory:
 def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, layout: Layout = ONE_CARD) -> Base:
     """Weights, states and the size of one copy of the gradients."""
     if layout.sharded:
-        parts = local_inventory(stored_parts(inventory(arch), layout, arch.tied), layout)
+        whole = with_linear_experts(inventory(arch), arch.model_type) if regime.linear_experts else inventory(arch)
+        parts = local_inventory(stored_parts(whole, layout, arch.tied), layout)
         shard = moved(sharded_states(local_architecture(arch, layout), parts, regime, optimizer, layout), layout)
         beside = (*standing_models(arch, parts, regime, layout.shards), *masters(shard, layout))
         gradients = bytes_of(list(shard.trained)) if layout.states_on == "none" else 0
         host = shard.ram, shard.nvme
         loaded_bytes = shard.weights.bytes
-        return Base(shard.weights, shard.trained, shard.optimizer, gradients, 0, loaded_bytes, beside, host)
+        return Base(shard.weights, shard.trained, shard.optimizer, gradients, loaded_bytes, beside, host)
     parts = share_of(inventory(arch), shares)
-    traced = bytes_of(trainables(parts, regime)) if regime.linear_experts else 0
     if regime.linear_experts:
         parts = with_linear_experts(parts, arch.model_type)
     held = replace(parts, top=()) if shares > 1 else parts
@@ -205,10 +205,9 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
         trained += tuple(tensor._replace(times=times) for times, tensors in seeing for tensor in tensors)
     memory = memory_of(optimizer, groups)
     gradients = bytes_of(list(trained))
-    untraced = gradients - traced if regime.linear_experts and regime.adapter is not None else 0
     loaded = weights(arch, held, regime)
     loading = loading_bytes(held, regime, loaded)
-    return Base(loaded, trained, memory, gradients, untraced, loading, standing_models(arch, held, regime))
+    return Base(loaded, trained, memory, gradients, loading, standing_models(arch, held, regime))
 
 
 def peak_of(setting: Setting) -> Peak:
@@ -236,7 +235,7 @@ def live_bytes(setting: Setting) -> Callable[[int, int], int]:
 def _evaluated(setting: Setting, base: Base, program: Program) -> Peak:
     regime = setting.regime
     walked = walk(program, setting.at)
-    waiting = base.gradient_bytes if regime.accumulates and not setting.layout.counts_waiting else base.untraced
+    waiting = base.gradient_bytes if regime.accumulates and not setting.layout.counts_waiting else 0
     communication = base.gradient_bytes if setting.layout.engine == "ddp" and regime.training else 0
     around = base.total + waiting + communication
     phases = {"load": base.loading}

@@ -127,9 +127,26 @@ def _mark(key: str) -> Upload | None:
     for mark, weight_format, why in marks():
         shorter = _without(key, mark)
         if shorter != key and shorter:
+            if weight_format == "gptq-4bit-g128" and ungrouped(key, shorter):
+                return Upload(shorter, "gptq-4bit-g-1", "TheBloke's main branches of 30B and more have no groups")
             return Upload(shorter, weight_format, why)
     plain = PLAIN.sub("", key)
     return Upload(plain) if plain != key else None
+
+
+UNGROUPED_FROM = 30.0
+"""Billions from which TheBloke's cards say of the main branch "No group size, to lower VRAM requirements".
+
+The sizes they give bear it out: 23.81 GB for Mixtral 8x7B and 35.33 GB for Llama 2 70B, 4 bits a weight.
+"""
+
+
+def ungrouped(key: str, base: str) -> bool:
+    """Whether a GPTQ upload's main branch was packed without groups."""
+    if not key.startswith("thebloke/"):
+        return False
+    stated = (re.fullmatch(r"(?:(\d+)x)?(\d+(?:\.\d+)?)b", size) for size in sizes(base))
+    return any(int(one[1] or 1) * float(one[2]) >= UNGROUPED_FROM for one in stated if one)
 
 
 def _without(key: str, mark: str) -> str:

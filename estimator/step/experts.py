@@ -10,6 +10,7 @@ from collections.abc import Callable
 from estimator.step import ops, routing
 from estimator.step.activations import activation
 from estimator.step.expert_adapters import Stacks
+from estimator.step.expert_loop import looped
 from estimator.step.model import Layer, Model
 from estimator.step.routers import Router, mixture
 from estimator.step.tape import Tensor
@@ -28,6 +29,8 @@ def gated(model: Model, x: Tensor) -> Tensor:
 
 def experts(model: Model, layer: Layer, x: Tensor, weights: Tensor, indices: Tensor, gate: Gate = gated) -> Tensor:
     """The chosen experts of every token, weighted and summed."""
+    if model.regime.linear_experts:
+        return looped(model, layer, x, weights, indices)
     count, total = indices.width, mixture(model).experts
     stacks = Stacks(layer)
     ids, order = routing.order_by_expert(indices)

@@ -126,6 +126,11 @@ def _ranks(kind: tuple[Any, ...], length: int) -> int:
     return -(-length // int(kind[1])) if kind[0] == "share" else -(-length // 256) * 128
 
 
+def _some(kind: tuple[Any, ...], rows: int) -> int:
+    """At most so many of the rows; or, of so many choices a row, what is dealt out to one of so many."""
+    return min(rows, int(kind[2])) if kind[0] == "min" else -(-rows * int(kind[2]) // int(kind[3]))
+
+
 def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
     if kind[0] in ("padded", "chunks", "borders", "longer", "later", "inner", "upto"):
         return known["b"] * _lengths(kind[0], known["s"], kind[1])
@@ -133,8 +138,8 @@ def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
         return known["b"] * _ranks(kind, known["s"])
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0
-    if kind[0] == "min":
-        return min(_known(kind[1], known), int(kind[2]))
+    if kind[0] in ("min", "dealt"):
+        return _some(kind, _known(kind[1], known))
     if kind[0] == "beyond":
         return max(known[kind[1]] - int(kind[2]), 0)
     if kind[0] == "one more":

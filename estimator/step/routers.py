@@ -29,10 +29,18 @@ def mixture(model: Model) -> Experts:
 
 def matrix(layer: Layer, itemsize: int = 0) -> Tensor:
     """The router's matrix; ``itemsize`` where its class creates it in fp32 whatever the model's type."""
-    return with_update(layer, layer.weight(layer.name_of("router"), itemsize))
+    name = layer.name_of("router") or layer.name_of(AS_LINEAR)
+    return with_update(layer, layer.weight(name, itemsize))
+
+
+AS_LINEAR = "experts.router"
+"""A router that is a linear module (transformers 4): packed and adapted like any other."""
 
 
 def _logits(model: Model, layer: Layer, x: Tensor) -> Tensor:
+    module = layer.module_of(AS_LINEAR)
+    if module:
+        return layer.linear(x, module)
     return linear(x, matrix(layer), None, mixture(model).experts)
 
 

@@ -133,3 +133,47 @@ def test_mistral_bound_its_fp32_logits_anew_until_4_48() -> None:
 def test_fused_lora_leaves_a_fused_projection_alone() -> None:
     run = BIGCODE | {"method": "qlora", "weight_format": "nf4", "autocast": True}
     assert peak(**run, fused_kernels=["lora"]) == peak(**run)
+
+
+MIXTURE: dict[str, Any] = {
+    "model": {
+        "model_type": "mixtral", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+        "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 1000, "num_local_experts": 8,
+        "num_experts_per_tok": 2,
+    },
+    "gradient_checkpointing": "full", "micro_batch": 16, "loss": "fused",
+}  # fmt: skip
+
+
+def test_experts_ran_one_after_the_other_before_transformers_5() -> None:
+    """The backward's temporaries are those of one expert's tokens, where version 5 has all chosen pairs' at once."""
+    old, new = (peak(**MIXTURE, stack={"transformers": v}) for v in ("4.57.1", "5.24.0"))
+    pairs = 16 * 1024 * 2
+    assert 0.5 < (new - old) / (pairs * 1024 * 2 * 2) < 3
+
+
+def test_many_experts_share_turns_and_lose_no_gradient() -> None:
+    """A trace has 16 turns at most; every adapter's gradient is still made."""
+    model = MIXTURE["model"] | {"num_local_experts": 64, "intermediate_size": 64}
+    names = [f"w{number}" for number in (1, 2, 3)]
+    run = MIXTURE | {"model": model, "adapter": {"rank": 64, "targets": names, "dropout": 0.0}, "micro_batch": 1}
+    found = estimate(Run.model_validate(RUN | run | {"stack": {"transformers": "4.57.1"}, "seq_len": 64}))
+    assert found.per_gpu is not None
+    step = {phase.phase: phase.allocated_peak for phase in found.per_gpu.phases}["optimizer_step"]
+    adapters = 4 * 64 * 3 * 64 * (512 + 64) * 4
+    assert step - found.per_gpu.steady >= adapters
+
+
+@pytest.mark.parametrize(
+    ("upload", "packed"),
+    [
+        ("TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ", "gptq-4bit-g-1"),
+        ("TheBloke/Llama-2-70B-chat-GPTQ", "gptq-4bit-g-1"),
+        ("TheBloke/Llama-2-13B-GPTQ", "gptq-4bit-g128"),
+        ("Qwen/Qwen2-72B-Instruct-GPTQ-Int4", "gptq-4bit-g128"),
+    ],
+)
+def test_large_uploads_of_the_bloke_have_no_groups(upload: str, packed: str) -> None:
+    """Also where the format that the name suggests is stated beside it."""
+    run = RUN | {"model": upload, "method": "qlora", "weight_format": "gptq-4bit-g128"}
+    assert estimate(Run.model_validate(run)).run.weight_format == packed
