@@ -14,6 +14,8 @@ NEAR = 0.55
 MOST_OTHERS = 2
 MOST_USELESS = 3
 MOST_PARTS = 4
+LONGEST_TYPED = 100
+"""Characters of commands that are told with a fix; all stand in its JSON."""
 
 TOLD = ("total", "allocated", "reserved_unallocated", "cached", "free", "process_in_use", "tried", "mps_allocated",
         "mps_other", "mps_max_allowed", "wanted", "kv_needed", "kv_available", "weights", "kv", "compute",
@@ -102,7 +104,17 @@ class Wreck:
             return title
         peak = self.ledger.gib(f"{path}.allocated_peak")
         verdict = name_of(self.lang, "verdict", fix.verdict) if fix.verdict else ""
-        return name_of(self.lang, "sign", "fixed").format(title=title, peak=peak, verdict=verdict).rstrip(" ,，")
+        told = name_of(self.lang, "sign", "fixed").format(title=title, peak=peak, verdict=verdict).rstrip(" ,，")
+        return told + self._typed(f"{path}.commands", len(fix.commands))
+
+    def _typed(self, path: str, count: int) -> str:
+        """What is typed for a fix, where the text says which tool it is and it is short."""
+        run = self.found.run if self.found else None
+        lines = [self.ledger.at(f"{path}[{number}]") for number in range(count)]
+        if not lines or len("".join(lines)) > LONGEST_TYPED or not (run and (run.get("framework") or run.get("engine"))):
+            return ""
+        words = " ".join(self.ledger.words(f"{path}[{number}]") for number in range(count))
+        return name_of(self.lang, "sign", "typed").format(commands=words)
 
     def useless(self) -> list[str]:
         """What does not help."""

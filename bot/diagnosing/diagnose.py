@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import ValidationError
-
 from bot.diagnosing.gaps import gap_between
-from bot.diagnosing.moves import FIELD_OF, OF_TRAINING, change_of
+from bot.diagnosing.moves import MOVES, made
 from bot.diagnosing.runs import known_of, run_in
-from estimator.downgrades import applied
-from estimator.schema import Estimate, Run, Verdict
+from estimator.errors import EstimatorError
+from estimator.schema import Estimate
+from estimator.single import Single
 from knowledge.case import facts_of
 from knowledge.diagnosis import Cause, Diagnosis, Fix, Found, fitting, ranked
 from knowledge.facts import Facts
@@ -79,25 +78,22 @@ class Wreck:
         """The allocated peak of the run that failed, in bytes."""
         return self.estimate.per_gpu.allocated_peak if self.estimate and self.estimate.per_gpu else None
 
-    def after(self, name: str) -> tuple[dict[str, Any], int, Verdict | None] | None:
-        """What a move changes, and the allocated peak and verdict after it."""
+    def made(self, name: str) -> Single | None:
+        """A move of the estimator made in the run that failed; None where it does not apply."""
         before = self.estimate.run if self.estimate else None
-        change = change_of(name, before) if before else None
-        if before is None or not change:
-            return None
         try:
-            changed: Run = applied(before, change)
-        except ValidationError:
+            return made(name, before) if before else None
+        except EstimatorError:
             return None
-        found = self._peak(changed.model_dump(exclude_none=True))
-        return (change, found.per_gpu.allocated_peak, found.fit.verdict) if found and found.per_gpu else None
 
-    def has(self, move: str) -> bool:
+    def after(self, made: Single) -> Estimate | None:
+        """What the run needs after a move."""
+        return self._peak(made.run.model_dump(exclude_none=True))
+
+    def has(self, name: str) -> bool:
         """Whether the text says that the run is already as a move would make it, or the move is of another task."""
-        run = self.estimate.run if self.estimate else None
-        if run is None or change_of(move, run) is not None:
-            return False
-        return FIELD_OF.get(move) in self.run or (move in OF_TRAINING) != (run.task == "train")
+        run, move = self.estimate.run if self.estimate else None, MOVES[name]
+        return run is not None and (move.field in self.run or move.of_training != (run.task == "train"))
 
 
 def _is_clear(run: dict[str, Any]) -> bool:
@@ -134,15 +130,17 @@ def _fix(text: FixText, wreck: Wreck, lang: str) -> Fix | None:
     fix = Fix(id=text.id, title=filled(text.in_(lang), wreck.facts), cost=COSTS[text.cost])
     if not text.move or wreck.peak is None:
         return fix
-    if wreck.has(text.move):
-        return None
-    made = wreck.after(text.move)
-    if made is None:
+    move = wreck.made(text.move)
+    if move is None:
+        return None if wreck.has(text.move) else fix
+    after = wreck.after(move)
+    if after is None or after.per_gpu is None:
         return fix
-    change, peak, verdict = made
-    if peak >= wreck.peak:  # an engine fills its share with whatever is saved elsewhere
-        return fix if wreck.estimate and wreck.estimate.serving else None
-    worked_out = {"change": change, "allocated_peak": peak, "saves": wreck.peak - peak, "verdict": verdict}
+    peak = after.per_gpu.allocated_peak
+    if peak >= wreck.peak:
+        return None
+    worked_out = {"change": move.change, "allocated_peak": peak, "saves": wreck.peak - peak,
+                  "verdict": after.fit.verdict, "commands": move.commands}  # fmt: skip
     return fix.model_copy(update=worked_out)
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.diagnosing.moves import FIELD_OF, MOVES, OF_TRAINING
+from bot.diagnosing.moves import MOVES
 from bot.language import has_chinese
+from estimator.downgrades.moves import INFERENCE, TRAINING
+from estimator.schema import Run
 from knowledge.check import problems
 from knowledge.reading import causes, entries, parsed
 
@@ -77,8 +79,9 @@ def test_each_language_is_its_own(entry) -> None:  # type: ignore[no-untyped-def
 def test_moves_exist_and_name_their_field() -> None:
     named = {fix.move for entry in entries().values() for fix in entry.fixes if fix.move}
     assert named <= MOVES.keys()
-    assert MOVES.keys() == FIELD_OF.keys()
-    assert MOVES.keys() >= OF_TRAINING
+    assert {move.field for move in MOVES.values()} <= Run.model_fields.keys()
+    ours = {move.name for move in (*TRAINING, *INFERENCE)}
+    assert {name for move in MOVES.values() for name in move.moves} <= ours
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot import service
-from bot.diagnosing.moves import MOVES, change_of
+from bot.diagnosing.moves import MOVES, made
 from bot.diagnosing.runs import run_in
 from estimator.schema import Run
 from knowledge.diagnosis import Diagnosis
@@ -67,31 +67,55 @@ def test_an_estimate_of_another_run_is_left_out() -> None:
     assert found.gap is None
 
 
+TRAINED = {"model": "llama-3.1-8b", "task": "train", "method": "lora", "framework": "trl"}
+SERVED = {"model": "llama-3.1-8b", "task": "serve", "engine": "vllm", "gpu": "H100"}
+
+
+def filled(**fields: Any) -> Run:
+    run = service.estimate(Run.model_validate(fields), steps=False).run
+    assert run is not None
+    return run
+
+
 @pytest.mark.parametrize(
-    ("name", "run", "change"),
+    ("name", "fields", "change", "typed"),
     [
-        ("smaller_batch", {"micro_batch": 4, "grad_accum": 2}, {"micro_batch": 1, "grad_accum": 8}),
-        ("smaller_batch", {"micro_batch": 1}, None),
-        ("half_length", {"seq_len": 4096}, {"seq_len": 2048}),
-        ("half_length", {"seq_len": 256}, None),
-        ("checkpointing", {"gradient_checkpointing": "none"}, {"gradient_checkpointing": "full"}),
-        ("checkpointing", {"gradient_checkpointing": "full"}, None),
-        ("adamw_8bit", {"optimizer": "adamw"}, {"optimizer": "adamw-8bit", "optimizer_impl": None}),
-        ("zero3", {"gpu_count": 4}, {"parallel": {"engine": "deepspeed", "zero": 3, "data": 4}}),
-        ("zero3", {"gpu_count": 1}, None),
-        ("two_cards", {"task": "serve"}, {"gpu_count": 2, "parallel": {"tensor": 2}}),
-        ("sdpa", {"attention": "eager"}, {"attention": "sdpa"}),
-        ("kv_q8", {"task": "infer", "engine": "llama.cpp"}, {"kv_cache": {"dtype": "q8_0"}}),
+        ("smaller_batch", {**TRAINED, "micro_batch": 4, "grad_accum": 2}, {"micro_batch": 1, "grad_accum": 8},
+         "--per_device_train_batch_size 1"),
+        ("smaller_batch", {**TRAINED, "micro_batch": 1}, None, ""),
+        ("half_length", {**TRAINED, "seq_len": 4096}, {"seq_len": 2048}, "--max_length 2048"),
+        ("checkpointing", {**TRAINED, "gradient_checkpointing": "none"}, {"gradient_checkpointing": "full"},
+         "--gradient_checkpointing true"),
+        ("checkpointing", {**TRAINED, "gradient_checkpointing": "full"}, None, ""),
+        ("adamw_8bit", TRAINED, {"optimizer": "adamw-8bit"}, "--optim adamw_bnb_8bit"),
+        ("adamw_8bit", {**TRAINED, "framework": "megatron", "method": "full"}, None, ""),
+        ("zero3", {**TRAINED, "gpu_count": 4}, {"parallel": {"engine": "fsdp2", "data": 4, "zero": 3}},
+         "accelerate launch --config_file fsdp2.yaml --num_processes 4"),
+        ("zero3", {**TRAINED, "gpu_count": 1}, None, ""),
+        ("two_cards", SERVED, {"gpu_count": 2, "parallel": {"tensor": 2}}, "--tensor-parallel-size 2"),
+        ("sdpa", {**TRAINED, "attention": "eager"}, {"attention": "sdpa"}, "--attn_implementation sdpa"),
+        ("kv_fp8", SERVED, {"kv_cache": {"dtype": "fp8"}}, "--kv-cache-dtype fp8"),
+        ("kv_fp8", {**SERVED, "gpu": "A100 80GB"}, None, ""),
+        ("kv_q8", {"model": "llama-3.1-8b", "task": "infer", "engine": "llama.cpp"}, {"kv_cache": {"dtype": "q8_0"}},
+         "-ctk q8_0"),
+        ("shorter_context", {**SERVED, "context_len": 32768}, {"context_len": 16384}, "--max-model-len"),
     ],
-)
-def test_a_move(name: str, run: dict[str, Any], change: dict[str, Any] | None) -> None:
-    assert change_of(name, Run.model_validate({"model": "7b", "task": "train", **run})) == change
+)  # fmt: skip
+def test_a_move(name: str, fields: dict[str, Any], change: dict[str, Any] | None, typed: str) -> None:
+    found = made(name, filled(**fields))
+    assert (found.change if found else None) == change
+    assert any(line.startswith(typed) for line in found.commands) if found else not typed
 
 
 def test_a_move_leaves_a_run_of_another_task_alone() -> None:
-    served = Run(model="7b", task="serve", micro_batch=4)
-    assert change_of("smaller_batch", served) is None
-    assert all(change_of(name, Run(model="7b", task="infer")) is None for name in MOVES if name.startswith("offload"))
+    served = filled(model="7b", task="infer", micro_batch=4)
+    assert made("smaller_batch", served) is None
+    assert all(made(name, served) is None for name in MOVES if name.startswith("offload"))
+
+
+def test_fixes_say_what_to_type(trained: Diagnosis) -> None:
+    fixes = {fix.id: fix for cause in trained.causes for fix in cause.fixes}
+    assert fixes["smaller_batch"].commands == ["--per_device_train_batch_size 1", "--gradient_accumulation_steps 4"]
 
 
 @pytest.mark.parametrize("text", ["hello", "你好", "my training is slow", "why is the loss nan"])
@@ -158,3 +182,11 @@ def test_what_nothing_explains_is_said() -> None:
     parts = {part.id: part.bytes for part in found.gap.explained_by}
     assert parts["unexplained"] > 10 * 2**30
     assert "not explained" in found.text
+
+
+def test_what_to_type_is_told_where_the_tool_is_named(trained: Diagnosis) -> None:
+    assert "[--per_device_train_batch_size 1 --gradient_accumulation_steps 4]" in trained.text
+    words = "qwen2.5-7b lora on a 3090, batch size 4, max length 1024, loss.backward fails"
+    found = diagnosed(words, tried="0.50 GiB", allocated="22.50 GiB", free="0.10 GiB", reserved="22.60 GiB")
+    assert "--per_device" not in found.text
+    assert any(fix.commands for cause in found.causes for fix in cause.fixes)
