@@ -109,9 +109,10 @@ class Wreck:
 
     def _typed(self, path: str, count: int) -> str:
         """What is typed for a fix, where the text says which tool it is and it is short."""
-        run = self.found.run if self.found else None
+        run = (self.found.run if self.found else None) or {}
         lines = [self.ledger.at(f"{path}[{number}]") for number in range(count)]
-        if not lines or len("".join(lines)) > LONGEST_TYPED or not (run and (run.get("framework") or run.get("engine"))):
+        named = run.get("framework") or run.get("engine")
+        if not named or not 0 < len("".join(lines)) <= LONGEST_TYPED:
             return ""
         words = " ".join(self.ledger.words(f"{path}[{number}]") for number in range(count))
         return name_of(self.lang, "sign", "typed").format(commands=words)
