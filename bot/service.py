@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from pydantic import ValidationError
 
 from bot.answer import Answer, FewestShown, ReadingShown, RentShown
-from bot.answers.reading import reading_text, remarks
 from bot.answers.render import rendered
 from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
-from bot.diagnosing.diagnose import diagnosed
 from bot.intake.change import changed
 from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
 from bot.language import language_of
-from bot.reading.read import Reading, read_paste
 from estimator.catalogue import find_gpu, find_model
 from estimator.downgrades import applied
 from estimator.errors import EstimatorError
@@ -28,6 +25,7 @@ from knowledge.logs.reading import is_log
 
 if TYPE_CHECKING:
     from bot.prices.claims import Claim
+    from bot.reading.read import Reading
     from bot.tracing.gpu_check import Measured
 
 Found = TypeVar("Found")
@@ -80,7 +78,7 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
         unknown_family=question.unknown_family,
         readings=_readings(question),
         entries=list(entries),
-        remarks=remarks(question.paste, lang) if question.paste else [],
+        remarks=_remarks(question.paste, lang) if question.paste else [],
     )
     if answer.reply == "answer" and answer.question != "help":
         alone = len(question.runs) == 1
@@ -90,6 +88,12 @@ def answered(question: Question, lang: str, entries: Sequence[str] = ()) -> Answ
         answer.fewest = [_fewest(run) for run in question.runs] if question.question == "need_gpu" else []
         _ask_back(answer)
     return rendered(answer, question.doubts)
+
+
+def _remarks(paste: "Reading", lang: str) -> list[str]:
+    from bot.answers.reading import remarks  # most messages are only words
+
+    return remarks(paste, lang)
 
 
 def prices(
@@ -262,6 +266,8 @@ def diagnose(text: str, lang: str | None = None) -> Diagnosis:
 
 def _diagnosis_of(text: str, lang: str, question: Question | None = None) -> Answer:
     """The answer to a wreck; the runs of a question that was understood stand in for those of the text."""
+    from bot.diagnosing.diagnose import diagnosed  # most questions are not about a wreck
+
     runs = question.runs if question else []
     found, wreck = diagnosed(
         text, lang, lambda fields: estimate(run_of(fields), others=True, steps=False), runs[0] if runs else None
@@ -278,13 +284,17 @@ def _diagnosis_of(text: str, lang: str, question: Question | None = None) -> Ans
     return rendered(answer)
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> "Reading":
     """What a config file, launch line or serving command fixes of a run; nothing of it is executed or opened."""
+    from bot.reading.read import read_paste
+
     return read_paste(text)
 
 
-def told_reading(reading: Reading, lang: str) -> str:
+def told_reading(reading: "Reading", lang: str) -> str:
     """A reading as a person reads it."""
+    from bot.answers.reading import reading_text
+
     return reading_text(reading, lang)
 
 

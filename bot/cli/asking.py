@@ -1,6 +1,5 @@
 """A question on the terminal: the grammar's reply, or a language model's where one is set and the grammar is unsure."""
 
-import asyncio
 import os
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ from bot.intake.understand import understand
 from bot.llm.unsure import is_unsure
 
 if TYPE_CHECKING:
+    import asyncio
+
     from bot.llm.helper import Helper
     from bot.settings import Settings
 
@@ -44,6 +45,8 @@ _made: "list[tuple[Helper | None, asyncio.Runner]]" = []
 
 
 def _helper(settings: "Settings", lang: str) -> "tuple[Helper | None, asyncio.Runner]":
+    import asyncio
+
     from bot.llm.model import helper_of
     from bot.settings import BadSettings
 

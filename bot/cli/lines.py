@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from io import BufferedReader
 from typing import Any, BinaryIO
 
 from pydantic import BaseModel, ValidationError
@@ -47,10 +48,10 @@ def run_lines(work: Callable[[dict[str, Any]], BaseModel], source: BinaryIO | No
 
 
 def _answers(source: BinaryIO, answer: Callable[[bytes], tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """The answers to all lines, of a process's own input side by side."""
+    """The answers to all lines, those of a pipe or file side by side."""
     from bot.cli.workers import arriving, cores, side_by_side  # a single question need not wait for them
 
-    if source is not sys.stdin.buffer or cores() < 2:
+    if not isinstance(source, BufferedReader) or cores() < 2:
         yield from map(answer, _lines(source))
     else:
         full = ([line for line in batch if line.strip()] for batch in arriving(source, LONGEST_LINE + 1))

@@ -1,9 +1,10 @@
 """Messages that hold a config file, a launch line or a serving command: the run is read from it."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bot.reading.read import Reading, flat, read_paste
+if TYPE_CHECKING:
+    from bot.reading.read import Reading
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _KEYS = re.compile(r"^[ \t]*[\"']?[a-z][\w.-]*[\"']?[ \t]*[:=][ \t]*\S", re.MULTILINE)
@@ -21,10 +22,12 @@ LEAST_FIELDS = 3
 LONGEST_LOOK = 200_000
 
 
-def pasted(text: str) -> Reading | None:
+def pasted(text: str) -> "Reading | None":
     """The reading of a message that holds a config or command; None for one that is only words."""
     if text.lstrip().startswith("/") or not _may_hold(text[:LONGEST_LOOK]):
         return None
+    from bot.reading.read import flat, read_paste  # most messages are only words
+
     reading = read_paste(text)
     if reading.error:
         return reading if reading.refused else None
@@ -42,7 +45,7 @@ def _may_hold(text: str) -> bool:
     return keys >= LEAST_KEYS and ("\n" in text.strip() or text.lstrip().startswith("{"))
 
 
-def run_of_paste(reading: Reading, before: dict[str, Any] | None) -> dict[str, Any]:
+def run_of_paste(reading: "Reading", before: dict[str, Any] | None) -> dict[str, Any]:
     """The run of a paste; the model and cards that it leaves open stay as the conversation had them."""
     run, old = dict(reading.run), before or {}
     cards = () if "gpu" in run else ("gpu", "memory_gb") if "gpu_count" in run else ("gpu", "memory_gb", "gpu_count")

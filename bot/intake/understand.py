@@ -1,6 +1,7 @@
 """The one way from a message (and what was said before it) to a question with its runs."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
@@ -32,7 +33,9 @@ from bot.intake.stages import read_image_sizes
 from bot.intake.together import join_parts
 from bot.intake.tokens import clean
 from bot.intake.typos import read_typos
-from bot.reading.read import Reading
+
+if TYPE_CHECKING:
+    from bot.reading.read import Reading
 
 STAND_INS: dict[str, tuple[str, ...]] = {
     "compare": ("7b",),
@@ -65,7 +68,7 @@ class Question:
     unknown_family: str = ""
     readings: list[SheetReading] = field(default_factory=list)
     rents: Fields | None = None
-    paste: Reading | None = None
+    paste: "Reading | None" = None
 
 
 def understand(text: str, history: list[str] | None = None, before: Question | None = None) -> Question:
@@ -149,7 +152,7 @@ def _of_rents(sheet: Sheet, rents: Fields) -> Question:
     return Question("answer", "price", spoken, known, readings=sheet.readings, rents=rents)
 
 
-def _of_paste(paste: Reading, previous: Question | None) -> Question:
+def _of_paste(paste: "Reading", previous: Question | None) -> Question:
     """The question about a config or command: what the words around it ask, else whether it fits."""
     if paste.error:
         return Question("clarify", "other", paste=paste)
