@@ -25,6 +25,7 @@ class Fsdp1(Runtime):
         self.layout = layout
         self.outside = layout.outside
         self.mixes = not layout.leaf_units
+        self.reduces = not layout.whole_adapters
         self.over = False
         """The model has returned."""
         self.ahead = layout.reshard and layout.prefetch == "pre"
@@ -72,7 +73,7 @@ class Fsdp1(Runtime):
 
     def before_leaf(self, layer: Layer, leaf: Leaf, x: Tensor) -> Tensor:
         """A trainable leaf that is a unit of its own."""
-        if not self.layout.leaf_units:
+        if not self.layout.leaf_units or self.layout.whole_adapters:
             return x
         unit = self.units.leaf(leaf)
         self._gather(unit)
@@ -81,7 +82,7 @@ class Fsdp1(Runtime):
 
     def after_leaf(self, layer: Layer, leaf: Leaf, out: Tensor) -> None:
         """Behind such a leaf."""
-        if self.layout.leaf_units:
+        if self.layout.leaf_units and not self.layout.whole_adapters:
             unit = self.units.leaf(leaf)
             self._let_go(unit)
             on_gradient(out, lambda: self._leaf_backward(layer, leaf, unit))
@@ -143,6 +144,7 @@ class Fsdp1(Runtime):
         unit = self.units.layers[layer.index]
         before = layer.index - 1 if layer.index else None
         own = [leaf for leaf in layer.leaves.values() if leaf not in self.leaves.get(layer.index, ())]
+        own = [] if self.layout.whole_adapters else own
         self._finish(unit, own, before)
 
     def _leaf_done(self, leaf: Leaf, unit: FlatUnit) -> None:

@@ -40,6 +40,8 @@ class Layout:
     prefetch: str = "pre"
     whole_gradients: bool = False
     leaf_units: bool = False
+    whole_adapters: bool = False
+    """Adapters are left to hooks that average their gradients: fms-acceleration's fused LoRA under FSDP1."""
     original_params: bool = True
     outside: bool = False
     bucket: int = 0

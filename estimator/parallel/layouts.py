@@ -137,6 +137,7 @@ def fsdp_layout(run: Run, parallel: Parallel, regime: Regime) -> Layout:
         prefetch=_prefetch(parallel),
         whole_gradients=_whole_gradients(run, parallel),
         leaf_units=parallel.engine == "fsdp1" and regime.adapter is not None and parallel.wrap in (None, "peft"),
+        whole_adapters=parallel.engine == "fsdp1" and "weights-remade" in regime.quirks and bool(regime.quantised),
         outside=bool(details.get("ckpt_outside", before_5(run) and run.framework in TRAINER)),
         original_params=details.get("use_orig_params") is not False,
     )

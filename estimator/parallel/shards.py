@@ -76,14 +76,16 @@ def scale_bytes(weight: Weight, regime: Regime) -> int:
 def packed_bytes(weight: Weight, regime: Regime) -> int | None:
     """Bytes of the packed part of a quantised weight: that is cut and gathered, stored as a half type.
 
-    Scales and tables stay whole on every rank (bitsandbytes' ``bnb_4bit_quant_storage``, GPTQ weights viewed as half).
+    Scales and tables stay whole on every rank (bitsandbytes' ``bnb_4bit_quant_storage``); of GPTQ the weights and zero
+    points are parameters viewed as half (fms-acceleration, ``PATCH_FOR_FSDP_TRITON_V2``).
     """
     if regime.quantised is None or regime.adapter is None:
         return None
     found = weight_format(regime.quantised)
     if found.scheme == "plain" or not found.covers(weight):
         return None
-    return max(found.blocks(weight.shape, weight.part == "head"))
+    sizes = found.blocks(weight.shape, weight.part == "head")
+    return sizes[0] + sizes[1] if found.scheme == "gptq" else max(sizes)
 
 
 def cut_inventory(parts: Inventory, cut: Callable[[Shape], Shape]) -> Inventory:

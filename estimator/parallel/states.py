@@ -139,7 +139,8 @@ def _leaf_groups(parts: Inventory, stored: Regime, layout: Layout) -> Iterator[G
     """Adapters' matrices as units of their own."""
     if layout.leaf_units:
         for times, tensors in ordered(parts, stored):
-            yield times, tuple(tensor._replace(shape=(-(-tensor.numel // layout.shards),)) for tensor in tensors)
+            cards = 1 if layout.whole_adapters else layout.shards
+            yield times, tuple(tensor._replace(shape=(-(-tensor.numel // cards),)) for tensor in tensors)
 
 
 def zero_states(arch: Architecture, parts: Inventory, regime: Regime, optimizer: Choice, layout: Layout) -> Stored:

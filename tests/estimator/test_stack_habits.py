@@ -177,3 +177,17 @@ def test_large_uploads_of_the_bloke_have_no_groups(upload: str, packed: str) -> 
     """Also where the format that the name suggests is stated beside it."""
     run = RUN | {"model": upload, "method": "qlora", "weight_format": "gptq-4bit-g128"}
     assert estimate(Run.model_validate(run)).run.weight_format == packed
+
+
+def test_fused_lora_leaves_adapters_out_of_fsdp() -> None:
+    """fms-acceleration hands them to FSDP as ignored modules: weights and states are whole on every card."""
+    spread = {"engine": "fsdp1", "data": 4, "zero": 3}
+    run = RUN | {"method": "qlora", "weight_format": "nf4-dq", "gpu_count": 4, "parallel": spread, "gpu": "A100 80GB"}
+    run |= {"adapter": {"rank": 8, "targets": "attention", "dtype": "fp32", "dropout": 0.0}}
+    fused, plain = (
+        estimate(Run.model_validate(run | {"fused_kernels": kernels})).per_gpu for kernels in (["lora"], None)
+    )
+    assert fused is not None
+    assert plain is not None
+    adapters = LAYERS * 8 * (4 * HIDDEN + 2 * (HIDDEN + 1024))
+    assert fused.steady - plain.steady == pytest.approx(adapters * 12 * 3 / 4, rel=0.02)
