@@ -90,7 +90,7 @@ class Layout:
     @property
     def keeps_gradients(self) -> bool:
         """FSDP1 with usable original parameters lets the flat gradients go only in the next forward."""
-        return self.engine == "fsdp1" and self.original_params
+        return self.engine == "fsdp1" and self.original_params and not self.whole_adapters
 
 
 ONE_CARD = Layout()
