@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import median
 
 from docs.calibration import calibrated, table
+from docs.peers.page import section as peers
 from tests.estimator.cases import Outcome, answered
 from tests.estimator.measured import Measured, figures, measured
 
@@ -62,7 +63,7 @@ def main() -> None:
     rows = measured()
     parts += [published(rows), table(calibrated(rows))]
     PAGE.with_name("accuracy.svg").write_text(picture(rows), "utf-8")
-    PAGE.write_text("".join(parts) + TAIL, "utf-8")
+    PAGE.write_text("".join(parts) + peers() + TAIL, "utf-8")
 
 
 def published(rows: list[Measured]) -> str:

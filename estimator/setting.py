@@ -118,7 +118,8 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
     length = -(-tokens_per_row(run) // layout.context)
     at = Dimensions((run.micro_batch or 1) * rows, length, 0, window, scored_tokens(run), image_of(run, arch))
     if layout.stage:
-        return fuller_stage(Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows))
+        first = Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows)
+        return fuller_stage(first, max(run.grad_accum or 1, layout.pipeline))
     return Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows)
 
 
@@ -139,10 +140,18 @@ def _cached(run: Run) -> int:
     return max(int(run.new_tokens or 0) - 1, 0)
 
 
-def fuller_stage(setting: Setting) -> Setting:
-    """The first or the last stage of a pipeline, whichever needs more."""
+def fuller_stage(setting: Setting, steps: int) -> Setting:
+    """The first or the last stage of a pipeline of so many micro-batches, whichever needs more."""
     last = setting._replace(layout=replace(setting.layout, stage="last", in_flight=1))
-    return max(setting, last, key=lambda stage: peak_of(stage).live)
+    stages = [_accumulating(stage, steps) for stage in (setting, last)]
+    return max(stages, key=lambda stage: peak_of(stage).live)
+
+
+def _accumulating(setting: Setting, steps: int) -> Setting:
+    """Under FSDP2: gradients of earlier micro-batches wait while as many as ever are in flight if there are more."""
+    if setting.layout.engine != "fsdp2":
+        return setting
+    return setting._replace(regime=replace(setting.regime, accumulates=steps > setting.layout.in_flight))
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:

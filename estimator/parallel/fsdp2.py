@@ -23,6 +23,8 @@ class Fsdp2(Runtime):
         self.ledger = Ledger(tape)
         self.layout = layout
         self.outside = layout.outside
+        self.stays = bool(layout.stage) and not layout.reshard
+        """A pipeline's stage is gathered in its first micro-batch, and stays so until the last."""
         self.over = False
         """The model has returned."""
         self.units = units
@@ -50,6 +52,8 @@ class Fsdp2(Runtime):
             for unit in self.units.all:
                 self.ledger.take(unit.waiting, "gradients")
         units = self.units
+        for unit in units.all if self.stays else ():
+            self.ledger.take(unit.gathered, "weights")
         for first in (units.root, units.stem):
             if first is not None:
                 self._forward(first)
@@ -69,7 +73,7 @@ class Fsdp2(Runtime):
             return behind(x, lambda: self._hold(layer))
         unit = self.units.layers[layer.index]
         before = self.units.layers[layer.index - 1] if layer.index else self._before_layers()
-        self.buffer = before.buffer if before is not None else 0
+        self.buffer = before.buffer if before is not None and not self.stays else 0
         self._forward(unit)
         return behind(x, lambda: self._layer_done(layer))
 
@@ -82,7 +86,7 @@ class Fsdp2(Runtime):
 
     def before_top(self, hidden: Tensor) -> Tensor:
         """Final norm and head as a unit that stays."""
-        self.buffer = self.units.layers[-1].buffer if self.units.layers else self.buffer
+        self.buffer = self.units.layers[-1].buffer if self.units.layers and not self.stays else self.buffer
         unit, model = self.units.tail, self.model
         assert model is not None
         if unit is None or self.units.stem is None:
@@ -138,6 +142,8 @@ class Fsdp2(Runtime):
         self.ledger.give(unit.cast)
 
     def _forward(self, unit: Unit) -> None:
+        if self.stays:
+            return
         self._gather(unit)
         self.ledger.take(unit.gathered, "weights")
         self.ledger.give(self.buffer)

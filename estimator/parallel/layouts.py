@@ -49,6 +49,9 @@ def with_offload(layout: Layout, run: Run) -> Layout:
 def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
     """The layout with its layers, or its sequences, shared by several ranks."""
     details = run.details or {}
+    if parallel.pipeline > 1 and layout.engine == "fsdp2":
+        # torchtitan keeps parameters gathered between micro-batches; PyTorch's schedules reduce after the last one
+        layout = replace(layout, reshard=parallel.reshard_after_forward is True, whole_gradients=True)
     return replace(
         layout,
         context=parallel.context,

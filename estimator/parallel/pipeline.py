@@ -23,7 +23,11 @@ def traced_parts(parts: Inventory, layout: Layout) -> Inventory:
 
 def stored_parts(parts: Inventory, layout: Layout, tied: bool) -> Inventory:
     """What the stage stores: the first has the embedding, the last the final norm and the head (a tied one copied)."""
-    found = traced_parts(parts, layout)
+    return own_ends(traced_parts(parts, layout), layout, tied)
+
+
+def own_ends(parts: Inventory, layout: Layout, tied: bool) -> Inventory:
+    """The stage's layers without the ends that other stages have."""
     if layout.stage == "first":
-        return replace(found, top=())
-    return replace(found, stem=()) if layout.stage == "last" and not tied else found
+        return replace(parts, top=())
+    return replace(parts, stem=()) if layout.stage == "last" and not tied else parts

@@ -7,6 +7,7 @@ from estimator.parallel.flat import flat_units
 from estimator.parallel.fsdp1 import Fsdp1
 from estimator.parallel.fsdp2 import Fsdp2
 from estimator.parallel.layout import Layout
+from estimator.parallel.pipeline import own_ends
 from estimator.parallel.tensor import TensorParallel
 from estimator.parallel.units import units_of
 from estimator.parallel.zero import Zero12, partition_of
@@ -28,7 +29,8 @@ def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime,
 
 def _engine(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Runtime:
     if layout.engine == "fsdp2":
-        return Fsdp2(tape, layout, units_of(parts, regime, layout, arch.tied), regime.accumulates)
+        own = own_ends(parts, layout, arch.tied)
+        return Fsdp2(tape, layout, units_of(own, regime, layout, arch.tied), regime.accumulates)
     if layout.engine == "fsdp1":
         return Fsdp1(tape, layout, flat_units(parts, regime, layout), regime.accumulates)
     if layout.engine == "megatron":

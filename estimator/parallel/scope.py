@@ -56,35 +56,64 @@ def _groups(run: Run, parallel: Parallel) -> None:
             "或去掉 tensor（按层分摊，device_map）",
             "engine",
         )
-    if parallel.tensor > 1 and (run.method != "full" or run.weight_format):
+    if parallel.tensor > 1 and (run.method not in ("full", "lora") or run.weight_format):
         what, what_zh = ("quantised weights", "量化权重") if run.weight_format else (f"method {run.method}",) * 2
         raise EstimatorError(
-            f"tensor parallel is estimated for full fine-tuning only, not with {what}; drop parallel.tensor, and share "
-            "the model over the cards by FSDP (parallel.engine fsdp2) or ZeRO-3",
-            f"张量并行目前只支持全参数微调，不支持{what_zh}；请去掉 parallel.tensor，"
+            f"tensor parallel is estimated for full fine-tuning and LoRA on plain weights, not with {what}; drop "
+            "parallel.tensor, and share the model over the cards by FSDP (parallel.engine fsdp2) or ZeRO-3",
+            f"张量并行目前支持全参数微调和未量化权重上的 LoRA，不支持{what_zh}；请去掉 parallel.tensor，"
             "改用 FSDP（parallel.engine fsdp2）或 ZeRO-3 分片",
             "parallel",
         )
-    if parallel.expert > 1 and parallel.engine in ("fsdp1", "fsdp2", "deepspeed"):
-        raise EstimatorError(
-            f"parallel.expert {parallel.expert} under {parallel.engine} is not estimated; use parallel.engine megatron "
-            "or none to see experts dealt out",
-            f"暂不支持 {parallel.engine} 下的 parallel.expert {parallel.expert}；可用 parallel.engine megatron 或 none",
-            "parallel",
-        )
-    if parallel.pipeline > 1 and parallel.engine not in ("none", "ddp", "megatron"):
-        raise EstimatorError(
-            f"parallel.pipeline {parallel.pipeline} under {parallel.engine} is not estimated; use parallel.engine "
-            "megatron, ddp or none",
-            f"暂不支持 {parallel.engine} 下的 parallel.pipeline {parallel.pipeline}；可用 megatron、ddp 或 none",
-            "parallel",
-        )
+    _experts(parallel)
+    _stages(parallel)
     if parallel.context > 1 and (str(run.precision) == "fp32" or run.attention == "eager"):
         raise EstimatorError(
             "context parallel needs the flash kernel: half precision and attention sdpa or flash2",
             "上下文并行需要 flash 内核：半精度，attention 为 sdpa 或 flash2",
             "parallel",
         )
+
+
+def _experts(parallel: Parallel) -> None:
+    """Experts are dealt out by Megatron, and by torchtitan out of FSDP2's own cards."""
+    if parallel.expert > 1 and parallel.engine in ("fsdp1", "deepspeed"):
+        raise EstimatorError(
+            f"parallel.expert {parallel.expert} under {parallel.engine} is not estimated; use parallel.engine fsdp2 "
+            "(as torchtitan does), megatron or none",
+            f"暂不支持 {parallel.engine} 下的 parallel.expert {parallel.expert}；可用 parallel.engine fsdp2"
+            "（torchtitan 的做法）、megatron 或 none",
+            "parallel",
+        )
+    cards = parallel.data * parallel.context
+    if parallel.expert > 1 and parallel.engine == "fsdp2" and cards % parallel.expert:
+        raise EstimatorError(
+            f"parallel.expert {parallel.expert} does not divide the {cards} cards that share the parameters; use "
+            f"{gcd(cards, parallel.expert)}",
+            f"parallel.expert {parallel.expert} 不能整除分担参数的 {cards} 张卡；请用 {gcd(cards, parallel.expert)}",
+            "parallel",
+        )
+
+
+def _stages(parallel: Parallel) -> None:
+    """DeepSpeed's pipeline engine asserts that gradients are not dealt out; FSDP1 has no pipeline schedule."""
+    if parallel.pipeline == 1 or parallel.engine in ("none", "ddp", "megatron", "fsdp2"):
+        return
+    if parallel.engine == "deepspeed" and parallel.zero < 2:
+        return
+    if parallel.engine == "deepspeed":
+        raise EstimatorError(
+            f"DeepSpeed refuses pipeline stages with ZeRO-{parallel.zero}: its pipeline engine takes zero 0 or 1",
+            f"DeepSpeed 的流水线引擎不支持 ZeRO-{parallel.zero}：请用 zero 0 或 1",
+            "parallel",
+        )
+    raise EstimatorError(
+        f"parallel.pipeline {parallel.pipeline} under {parallel.engine} is not estimated; use parallel.engine fsdp2 "
+        "(as torchtitan does), megatron, ddp or none",
+        f"暂不支持 {parallel.engine} 下的 parallel.pipeline {parallel.pipeline}；可用 fsdp2（torchtitan 的做法）、"
+        "megatron、ddp 或 none",
+        "parallel",
+    )
 
 
 def check_heads(run: Run, arch: Architecture) -> None:

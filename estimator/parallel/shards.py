@@ -22,12 +22,16 @@ Shape = tuple[int, ...]
 
 
 class Param(NamedTuple):
-    """A parameter of a unit: its whole shape, bytes per element stored and gathered, and whether it trains."""
+    """A parameter of a unit: its whole shape, bytes per element stored and gathered, and whether it trains.
+
+    ``expert``: expert parallel has dealt its experts out already, so that fewer cards share it.
+    """
 
     shape: Shape
     stored: int
     gathered: int
     trains: bool
+    expert: bool = False
 
     @property
     def numel(self) -> int:
@@ -38,6 +42,11 @@ class Param(NamedTuple):
 def piece(shape: Shape, cards: int) -> Shape:
     """The first rank's piece of a parameter that is cut along its first dimension."""
     return (-(-shape[0] // cards), *shape[1:]) if shape else shape
+
+
+def cards_of(layout: Layout, expert: bool) -> int:
+    """Cards that share a parameter: of experts that are dealt out, those of one expert group (torchtitan's efsdp)."""
+    return max(layout.shards // layout.expert, 1) if expert else layout.shards
 
 
 def stored_regime(regime: Regime, layout: Layout) -> Regime:
@@ -58,7 +67,8 @@ def params(weights: Iterable[Weight], regime: Regime, layout: Layout, trains: bo
             found.append(Param((packed // HALF,), HALF, HALF, False))
         else:
             gathered = layout.gather or itemsize_of(weight, regime)
-            found.append(Param(weight.shape, itemsize_of(weight, stored), gathered, trains))
+            expert = weight.role == "expert"
+            found.append(Param(weight.shape, itemsize_of(weight, stored), gathered, trains, expert))
     if layer and regime.adapter is not None:
         for tensor in tensors_of(kept, stored):
             found.append(Param(tensor.shape, tensor.itemsize, layout.gather or tensor.itemsize, True))
@@ -88,20 +98,20 @@ def packed_bytes(weight: Weight, regime: Regime) -> int | None:
     return sizes[0] + sizes[1] if found.scheme == "gptq" else max(sizes)
 
 
-def cut_inventory(parts: Inventory, cut: Callable[[Shape], Shape]) -> Inventory:
+def cut_inventory(parts: Inventory, cut: Callable[[Shape, bool], Shape]) -> Inventory:
     """The inventory with every parameter's piece in its place; buffers stay whole."""
 
     def each(weights: Iterable[Weight]) -> tuple[Weight, ...]:
-        return tuple(w if w.role == "buffer" else replace(w, shape=cut(w.shape)) for w in weights)
+        return tuple(w if w.role == "buffer" else replace(w, shape=cut(w.shape, w.role == "expert")) for w in weights)
 
     kinds = tuple(replace(kind, weights=each(kind.weights)) for kind in parts.kinds)
     return replace(parts, stem=each(parts.stem), kinds=kinds, top=each(parts.top))
 
 
-def cut_groups(groups: Iterable[Group], cut: Callable[[Shape], Shape]) -> Iterator[Group]:
+def cut_groups(groups: Iterable[Group], cut: Callable[[Shape, bool], Shape]) -> Iterator[Group]:
     """The trainable tensors with every one's piece in its place."""
     for times, tensors in groups:
-        yield times, tuple(tensor._replace(shape=cut(tensor.shape)) for tensor in tensors)
+        yield times, tuple(tensor._replace(shape=cut(tensor.shape, "experts." in tensor.name)) for tensor in tensors)
 
 
 def blocks(sizes: Iterable[int]) -> int:

@@ -13,6 +13,7 @@ from estimator.parallel.shards import (
     Param,
     Shape,
     blocks,
+    cards_of,
     cut_groups,
     cut_inventory,
     params,
@@ -79,8 +80,8 @@ def _summed_embedding(arch: Architecture, parts: Inventory, stored: Regime, layo
 def _cut(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) -> tuple[Weights, list[Group]]:
     """FSDP2: a piece of every parameter."""
 
-    def cut(shape: Shape) -> Shape:
-        return piece(shape, layout.shards)
+    def cut(shape: Shape, expert: bool) -> Shape:
+        return piece(shape, cards_of(layout, expert))
 
     adapters = cut_groups(ordered(parts, replace(stored, training=True, trainable="none")), cut)
     held = weights(arch, cut_inventory(parts, cut), stored, _counted(adapters))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from estimator.architecture import Inventory
 from estimator.parallel.layout import Layout
-from estimator.parallel.shards import Param, blocks, params, piece
+from estimator.parallel.shards import Param, blocks, cards_of, params, piece
 from estimator.step.regime import Regime
 from estimator.step.tape import Tape
 
@@ -30,18 +30,20 @@ class Unit(NamedTuple):
 
 def unit_of(members: Sequence[Param], layout: Layout) -> Unit:
     """FSDP2's unit of these parameters."""
-    cards, away = layout.shards, layout.weights_on != "none"
-    pieces = [prod(piece(param.shape, cards)) for param in members]
+    away = layout.weights_on != "none"
+    cards = [cards_of(layout, param.expert) for param in members]
+    pieces = [prod(piece(param.shape, count)) for param, count in zip(members, cards, strict=True)]
     sizes = [elements * param.gathered for elements, param in zip(pieces, members, strict=True)]
+    whole = [size * count for size, count in zip(sizes, cards, strict=True)]
     trained = [(n, param) for n, param in zip(pieces, members, strict=True) if param.trains]
     stored = max((param.stored for _, param in trained), default=0)
     reduce = layout.reduce or max((param.gathered for _, param in trained), default=0)
     elements = sum(n for n, _ in trained)
     return Unit(
         cast=sum(size for size, param in zip(sizes, members, strict=True) if away or param.stored != param.gathered),
-        buffer=sum(sizes) * cards,
-        gathered=blocks(size * cards for size in sizes),
-        copy=elements * cards * reduce,
+        buffer=sum(whole),
+        gathered=blocks(whole),
+        copy=reduce * sum(n * count for n, param, count in zip(pieces, members, cards, strict=True) if param.trains),
         reduced=elements * reduce,
         gradient=elements * stored if reduce != stored else 0,
         waiting=blocks(param.numel * reduce for _, param in trained),

@@ -46,7 +46,9 @@ def layout_notes(run: Run, setting: Setting) -> Iterator[Note]:
         yield ("gpu_count", count, *COPIES)
     elif count > 1 and run.task != "train":
         yield ("gpu_count", count, *SHARES)
-    if layout.whole_gradients and setting.regime.accumulates:
+    if layout.stage and layout.engine == "fsdp2":
+        yield ("parallel.reshard_after_forward", layout.reshard, *_kept_gathered(layout))
+    elif layout.whole_gradients and setting.regime.accumulates:
         yield (
             "grad_accum",
             run.grad_accum,
@@ -58,7 +60,7 @@ def layout_notes(run: Run, setting: Setting) -> Iterator[Note]:
     yield from _stages(run, layout)
     yield from _hardware(run)
     if layout.tensor > 1:
-        yield ("parallel.tensor", layout.tensor, *_tensor(layout))
+        yield ("parallel.tensor", layout.tensor, *_tensor(layout, setting.regime.adapter is not None))
 
 
 def _sharded(layout: Layout) -> tuple[str, str]:
@@ -95,17 +97,33 @@ def _zero(layout: Layout) -> tuple[str, str]:
     )
 
 
-def _tensor(layout: Layout) -> tuple[str, str]:
+def _kept_gathered(layout: Layout) -> tuple[str, str]:
+    """PyTorch's pipeline schedules reduce once; torchtitan gathers once where nothing else is said."""
+    if layout.reshard:
+        return (
+            "gradients of a stage wait whole until its last micro-batch (PyTorch's pipeline schedules)",
+            "一个阶段的梯度以完整形式保留到最后一个微批（PyTorch 的流水线调度）",
+        )
+    return (
+        "a stage stays gathered from its first micro-batch to its last, and its gradients wait whole (torchtitan under "
+        "pipeline stages); parallel.reshard_after_forward true lets the parameters go between micro-batches",
+        "一个阶段的参数从首个微批到末个微批始终保持聚合，梯度也完整保留（torchtitan 流水线下的默认做法）；"
+        "parallel.reshard_after_forward 设为 true 可在微批之间释放参数",
+    )
+
+
+def _tensor(layout: Layout, adapters: bool) -> tuple[str, str]:
     """What every rank of a tensor-parallel group holds whole."""
     stream = "" if layout.sequence else ", the residual stream"
     stream_zh = "" if layout.sequence else "、残差流"
     logits = "" if layout.loss_parallel else ", the logits"
     logits_zh = "" if layout.loss_parallel else "、logits"
+    last, last_zh = "the gradient that the embedding's backward makes", "词嵌入反向产生的梯度"
+    if adapters:
+        last, last_zh = "one of each adapter's two matrices", "每个适配器两个矩阵中的一个"
     return (
-        f"{layout.tensor} cards share every layer; each holds whole: the norms{stream}{logits}, and the gradient that "
-        "the embedding's backward makes",
-        f"每层由 {layout.tensor} 张卡共同承担；每张卡仍完整保存：归一化参数{stream_zh}{logits_zh}，"
-        "以及词嵌入反向产生的梯度",
+        f"{layout.tensor} cards share every layer; each holds whole: the norms{stream}{logits}, and {last}",
+        f"每层由 {layout.tensor} 张卡共同承担；每张卡仍完整保存：归一化参数{stream_zh}{logits_zh}，以及{last_zh}",
     )
 
 
@@ -125,16 +143,17 @@ def _stages(run: Run, layout: Layout) -> Iterator[Note]:
             layout.pipeline,
             f"{layout.pipeline} stages; the {name} needs most, with {layout.in_flight} "
             f"{'micro-batch' if layout.in_flight == 1 else 'micro-batches'} in flight: the "
-            "figures are its own; read in the schedules' definition and not traced",
-            f"{layout.pipeline} 个流水线阶段；{name_zh}阶段需求最大（{layout.in_flight} 个在途微批），数字为该阶段；"
-            "依据调度定义，未经跟踪验证",
+            f"figures are its own{_evidence(layout)[0]}",
+            f"{layout.pipeline} 个流水线阶段；{name_zh}阶段需求最大（{layout.in_flight} 个在途微批），数字为该阶段"
+            f"{_evidence(layout)[1]}",
         )
     if layout.expert > 1:
         yield (
             "parallel.expert",
             layout.expert,
-            f"experts dealt out to {layout.expert} cards, tokens balanced; buffers of the exchange are not counted",
-            f"专家由 {layout.expert} 张卡分担，假定 token 均衡；未计入 token 交换的缓冲区",
+            f"experts dealt out to {layout.expert} cards, tokens balanced; buffers of the exchange are not counted; "
+            "described, not traced",
+            f"专家由 {layout.expert} 张卡分担，假定 token 均衡；未计入 token 交换的缓冲区；依据定义，未经跟踪验证",
         )
     if layout.engine == "megatron":
         yield (
@@ -143,6 +162,13 @@ def _stages(run: Run, layout: Layout) -> Iterator[Note]:
             "Megatron-core's weights, fp32 gradients and states; activations as transformers' code makes them",
             "权重、fp32 梯度与优化器状态按 Megatron-core 计算；激活按 transformers 的代码计算",
         )
+
+
+def _evidence(layout: Layout) -> tuple[str, str]:
+    """1F1B stages under FSDP2 were traced; the rest is the schedules' definition."""
+    if layout.engine == "fsdp2" and not layout.reshard:
+        return "", ""
+    return "; read in the schedules' definition and not traced", "；依据调度定义，未经跟踪验证"
 
 
 def _hardware(run: Run) -> Iterator[Note]:

@@ -52,7 +52,7 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     if patched and not adapter.dora and not drops:
         width = layer.out_features(name, shape)
         return fused_lora(layer, x, name, width, adapter_leaves(layer, name, x.width, width))
-    result = layer.base_linear(x, name, shape)
+    result = layer.whole_linear(x, name, shape)
     itemsize = result.itemsize
     if quantised in BITSANDBYTES_4BIT:
         result = ops.copy(result)
@@ -64,7 +64,7 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
         dropped = adapter.dropout > 0.0
         update = dora(layer, ops.dropout(x, adapter.dropout), result, name, matrices, dropped)
     else:
-        update = _update(layer, x, matrices, adapter, result.width)
+        update = _update(layer, x, name, matrices, adapter, result.width)
         if by_conversion and not tape.autocast:
             update = ops.cast(update, itemsize)
     result = ops.add(result, update) if result.itemsize >= update.itemsize else ops.add(update, result)
@@ -72,12 +72,19 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     return result if by_conversion and tape.autocast else ops.cast(result, itemsize)
 
 
-def _update(layer: "Layer", x: Tensor, matrices: tuple[Leaf, Leaf], adapter: AdapterRegime, width: int) -> Tensor:
-    """``B(A(dropout(x))) * scaling``."""
+def _update(
+    layer: "Layer", x: Tensor, name: str, matrices: tuple[Leaf, Leaf], adapter: AdapterRegime, width: int
+) -> Tensor:
+    """``B(A(dropout(x))) * scaling``; under tensor parallel B is dealt out with the base's columns, A with its rows."""
+    from estimator.step.model import linear
+
     down, up = matrices
-    update = _matrix(layer, ops.dropout(x, adapter.dropout), down, adapter.rank)
-    update = _matrix(layer, update, up, width)
-    return ops.scale(update)
+    x = ops.dropout(x, adapter.dropout)
+    tensor, part = layer.parted(name)
+    if tensor is None:
+        return ops.scale(_matrix(layer, _matrix(layer, x, down, adapter.rank), up, width))
+    update = tensor.after(linear(x, down, None, adapter.rank), part)
+    return ops.scale(linear(tensor.before(update, part), up, None, width))
 
 
 def _matrix(layer: "Layer", x: Tensor, leaf: Leaf, width: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimator.architecture import Architecture, Inventory, LayerKind, Weight
 from estimator.step import fused, ops
@@ -12,6 +12,9 @@ from estimator.step.quantised import quantised_linear
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime
 from estimator.step.tape import FULL, Leaf, Tape, Tensor
+
+if TYPE_CHECKING:
+    from estimator.parallel.tensor import TensorParallel
 
 
 class Layer:
@@ -75,10 +78,18 @@ class Layer:
         shape = self.shapes[f"{name}.weight"].shape
         if carries(self.regime.adapter, name):
             return adapted(self, x, name, shape)
+        return self.whole_linear(x, name, shape)
+
+    def parted(self, name: str) -> "tuple[TensorParallel | None, str]":
+        """Who deals this linear out to several ranks, and which part of the layer it is."""
         tensor = self.runtime.tensor if self.runtime is not None else None
+        return tensor, self.shapes[f"{name}.weight"].part
+
+    def whole_linear(self, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+        """The linear without an adapter, with what tensor parallel adds around it."""
+        tensor, part = self.parted(name)
         if tensor is None:
             return self.base_linear(x, name, shape)
-        part = self.shapes[f"{name}.weight"].part
         return tensor.after(self.base_linear(tensor.before(x, part), name, shape), part)
 
     def base_linear(self, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:

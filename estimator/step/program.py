@@ -307,13 +307,19 @@ def walk(program: Program, at: Dimensions) -> Walk:
     return Walk(counts, peaks, live)
 
 
+OF_THE_MODEL = ("weights", "communication", "gradients")
+"""What a forward leaves that belongs to the model and not to its micro-batch: gathered parameters and buffers."""
+
+
 def left_by(program: Program, at: Dimensions, phases: Sequence[str]) -> int:
-    """Bytes that the segments of these phases leave alive."""
+    """Bytes of a micro-batch that the segments of these phases leave alive."""
     counts = row_counts(program.rows, at)
-    values = [counts[rows] for rows in program.rows]
-    sizes = [-(-values[place] * width // BLOCK) * BLOCK for place, width in program.partial]
-    chosen = (segment for segment in program.segments if segment.phase in phases)
-    return sum(segment.repeat * segment.stretch.net.size(values, sizes) for segment in chosen)
+    left: dict[int, int] = {}
+    for segment in program.segments:
+        if segment.phase in phases:
+            _add(left, segment.stretch.net, segment.repeat)
+    own = ((program.kinds[kind], times) for kind, times in left.items())
+    return sum(times * rounded(counts[kind[0]] * kind[1]) for kind, times in own if kind[2] not in OF_THE_MODEL)
 
 
 def _evaluate(

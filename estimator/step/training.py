@@ -145,6 +145,7 @@ def _previous_outputs(tape: Tape, model: Model) -> Tensor | None:
 def _forward(tape: Tape, model: Model, order: list[int], ids: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     hidden = backbone(tape, model, order, ids)
     if model.runtime.stage == "first":
+        model.runtime.after_forward(hidden)
         return hidden, None
     tape.mark("loss")
     tape.item = "logits_loss"

@@ -78,8 +78,8 @@ def test_tensor_parallel_inference_names_the_engines_that_do_it() -> None:
     assert "None" not in caught.value.message and "vllm" in caught.value.message_zh
 
 
-@pytest.mark.parametrize("method", ["lora", "qlora"])
-def test_adapters_under_tensor_parallel_are_refused_with_a_way_out(method: str) -> None:
+@pytest.mark.parametrize("method", ["dora", "qlora", "freeze"])
+def test_what_tensor_parallel_is_not_estimated_with_is_refused_with_a_way_out(method: str) -> None:
     with pytest.raises(EstimatorError, match="fsdp2"):
         answer(method=method, gpu_count=8, parallel={"tensor": 8})
 
