@@ -146,8 +146,9 @@ def with_notes(result: Estimate, model: ModelMatch, gpu: GpuMatch | None) -> Est
 
 def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, list[Assumption]]:
     """The run with every default, and the assumptions made."""
-    if run.framework:
-        run = run.model_copy(update={"framework": frameworks.canonical(run.framework)})
+    framework = frameworks.canonical(run.framework) if run.framework else run.framework
+    if framework != run.framework:
+        run = run.model_copy(update={"framework": framework})
     complete, assumptions = filled(as_stage(counted(run)), facts_of(model, gpu, run))
     complete, assumptions = with_lengths(complete, assumptions, model.architecture)
     complete, assumptions = positions.within_limit(complete, assumptions, model.architecture)

@@ -13,7 +13,8 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
     if run.task == "train":
         run, said = with_engine(run)
     if run.parallel is not None and run.task == "train":
-        run = run.model_copy(update={"parallel": agreeing(run.gpu_count or 1, run.parallel)})
+        agreed = agreeing(run.gpu_count or 1, run.parallel)
+        run = run if agreed is run.parallel else run.model_copy(update={"parallel": agreed})
     if run.parallel is None or (run.parallel == Parallel() and (run.gpu_count or 1) > 1):
         parallel = update["parallel"] = parallel_of(run.gpu_count or 1, run.task, run.engine, run.framework)
         said.append(TENSOR if parallel.tensor > 1 else _engine(parallel.engine))

@@ -13,14 +13,14 @@ def as_stage(run: Run) -> Run:
     """A stage means training; an engine beside an online stage is the one that generates; beta asks for a reference."""
     if run.stage is None or run.task not in (None, "train"):
         return run
-    update: dict[str, object] = {"task": "train"}
+    update: dict[str, object] = {"task": "train"} if run.task is None else {}
     if run.stage in ONLINE and run.engine is not None:
         online = run.rl or ReinforcementLearning()
         update |= {"engine": None, "rl": online.model_copy(update={"engine": online.engine or run.engine})}
     if run.stage == "grpo" and _beta(run) > 0 and (run.preference is None or run.preference.reference is None):
         wanted = "adapter-off" if run.method in ("lora", "dora", "qlora") else "model"
         update["preference"] = (run.preference or Preference()).model_copy(update={"reference": wanted})
-    return run.model_copy(update=update)
+    return run.model_copy(update=update) if update else run
 
 
 def _beta(run: Run) -> float:
@@ -33,7 +33,9 @@ def with_lengths(run: Run, assumed: list[Assumption], arch: Architecture) -> tup
     changed = _with_images(run, arch)
     if run.task == "train" and run.stage in (*OWN_STEP, *ONLINE):
         changed |= _of_stage(run)
-    fields = {one.field for one in assumed} & set(changed)
+    fields = {one.field for one in assumed} & set(changed) if changed else set()
+    if not fields:
+        return run, assumed
     update = {name: changed[name].value for name in fields}
     return run.model_copy(update=update), [changed[one.field] if one.field in fields else one for one in assumed]
 
