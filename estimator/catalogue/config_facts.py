@@ -26,7 +26,8 @@ def rotary_fraction(reader: ConfigReader) -> float:
 FACTS = (
     "norm_topk_prob", "topk_method", "n_group", "topk_group", "rope_interleave", "moe_renormalize", "scoring_func",
     "output_router_logits", "clip_qkv", "use_mamba_kernels", "chunk_size", "mamba_chunk_size", "attn_output_gate",
-    "alibi", "no_rope_layer_interval", "no_rope_layers", "use_qk_norm", "attn_temperature_tuning",
+    "alibi", "num_kv_shared_layers", "no_rope_layer_interval", "no_rope_layers", "use_qk_norm",
+    "attn_temperature_tuning",
 )  # fmt: skip
 """Config keys that only one family's step reads; its own code holds the class default."""
 

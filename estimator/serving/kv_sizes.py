@@ -74,7 +74,9 @@ def layer_caches(
 
 
 def _of(arch: Architecture) -> tuple[str, ...]:
-    return arch.layer_types or ("full",) * arch.layers
+    """The layers with a cache of their own: the last ones of some models read an earlier layer's."""
+    kinds = arch.layer_types or ("full",) * arch.layers
+    return kinds[: len(kinds) - int(dict(arch.extra).get("num_kv_shared_layers") or 0)]
 
 
 def block_of(dtype: str) -> tuple[int, int]:

@@ -74,7 +74,7 @@ def is_large(plan: Plan) -> bool:
 def profile_of(plan: Plan) -> Profile:
     """The profile of one rank."""
     arch, limits = plan.arch, limits_of(plan)
-    each = at_version(facts()["vllm"]["sampler"], plan.version)["value"]
+    each = at_version(facts()["vllm"]["sampler_amd" if plan.amd else "sampler"], plan.version)["value"]
     sampler = int(each * min(limits.seqs, limits.tokens) * arch.vocab) + limits.tokens * arch.hidden * HALF
     wide = GATED_ROWS * arch.intermediate // plan.tensor + WIDE_ROWS * arch.hidden
     encoder = encoder_of(arch)

@@ -11,21 +11,26 @@ MIB = 1 << 20
 
 def memory(plan: Plan) -> Memory:
     """What one rank takes."""
-    weights, slots, (draft, draft_token) = weights_of(plan), adapter_slots(plan), draft_of(plan)
+    weights, lora, (draft, draft_token) = weights_of(plan), adapter_slots(plan), draft_of(plan)
     extra = gib(facts()["sglang"]["load_extra_gib"])
-    held = weights.bytes + slots + draft + extra
+    held = weights.bytes + lora + draft + extra
     before, work = gib(facts()["sglang"]["before_gib"]["amd" if plan.amd else "nvidia"]), activation(plan)
     static = None if plan.total is None else int(fraction(plan) * (plan.total - plan.taken - before))
     pool = None if static is None else static - held
-    cache = cache_of(plan, pool, draft_token)
+    slots, state = states_of(plan, pool)
+    left = None if pool is None else pool - slots * state
+    cache = cache_of(plan, left, slots, state, draft_token)
     graphs = gib(facts()["sglang"]["graphs_gib"]) if plan.graphs else 0
-    unsure = int(0.05 * (pool if pool is not None and pool > 0 else cache.bytes))
+    unsure = int(0.05 * (left if left is not None and left > 0 else cache.bytes))
     shares = (
         Share("activations", work, Why("prefill of one chunk, outside the pool", "一个预填充分块，位于缓存池之外")),
-        Share(
-            "adapter", slots, Why(f"{plan.serving.lora_slots} LoRA slots", f"{plan.serving.lora_slots} 个 LoRA 槽位")
-        ),
+        Share("adapter", lora, Why(f"{plan.serving.lora_slots} LoRA slots", f"{plan.serving.lora_slots} 个 LoRA 槽位")),
         Share("other", draft, Why("draft model", "草稿模型")),
+        Share(
+            "kv_cache",
+            slots * state,
+            Why(f"{slots:,} slots for recurrent states x {state:,} B", f"{slots:,} 个循环状态槽 x {state:,} 字节"),
+        ),
         Share("allocator_rounding", extra, Why("what a load takes beyond its tensors", "加载时张量之外的占用")),
     )
     return Memory(
@@ -34,7 +39,7 @@ def memory(plan: Plan) -> Memory:
         shares=tuple(one for one in shares if one.bytes),
         outside=(before // 2, before + graphs, 3 * before // 2 + 2 * graphs),
         uncertain=(unsure + plan.unsure_total, unsure),
-        left=pool,
+        left=left,
         filled=None if static is None else static + before + work,
         beyond=(0, graphs, 2 * graphs),
         non_torch=before,
@@ -78,35 +83,38 @@ def activation(plan: Plan) -> int:
     return chunk * wide * 2 + (plan.serving.max_num_seqs or plan.users) * plan.arch.vocab * 4
 
 
-def cache_of(plan: Plan, pool: int | None, draft_token: int) -> Cache:
-    """Tokens are real ones: full layers keep all, states have slots of their own."""
-    caches = rank_caches(plan)
-    token, states = int(per_token(caches)) + draft_token, sum(cache.layers * cache.state for cache in caches)
-    slots = plan.serving.max_num_seqs or plan.users
+def states_of(plan: Plan, pool: int | None) -> tuple[int, int]:
+    """Slots for recurrent states, and bytes of one: as many as the running requests take, else a share of the pool."""
+    one, table = sum(cache.layers * cache.state for cache in rank_caches(plan)), facts()["sglang"]["states"]
+    if not one:
+        return 0, 0
     stated = plan.serving.max_num_seqs
+    if pool is None or stated:
+        slots = table["slots_per_request"] * (stated or plan.users) + 1
+        return (slots if pool is None else min(slots, max(pool, 0) // one)), one
+    return int(max(pool, 0) * table["ratio"] / (1 + table["ratio"])) // one, one
+
+
+def cache_of(plan: Plan, left: int | None, slots: int, state: int, draft_token: int) -> Cache:
+    """Keys and values in the pool's part for them: tokens are real ones, full layers keep all of them."""
+    token = int(per_token(rank_caches(plan))) + draft_token
+    each = int(facts()["sglang"]["states"]["slots_per_request"])
 
     def need(users: int, length: int) -> int:
-        return users * length * token + (stated or users) * states
+        return users * length * token + max(each * users + 1 - slots, 0) * state
 
     needed = need(plan.users, plan.length)
-    if pool is None:
-        held, tokens = plan.users * plan.length * token, plan.users * plan.length
-    else:
-        ratio, pooled = facts()["sglang"]["states"]["ratio"], max(pool, 0)
-        for_states = int(pooled * ratio / (1 + ratio)) if states else 0
-        if states and plan.serving.max_num_seqs:
-            for_states = min((slots + 1) * states, pooled)
-        held = pooled - for_states
-        tokens = held // token if token else 0
-    concurrency = round(tokens / plan.length, 2)
+    held = plan.users * plan.length * token if left is None else max(left, 0)
+    tokens = held // token if token else 0
+    possible = min(int(tokens / plan.length), (slots - 1) // each) if state else int(tokens / plan.length)
     return Cache(
         bytes=held,
-        needed=min(needed, held) if pool is None else needed,
+        needed=held if left is None else needed,
         per_token=float(token),
         tokens=tokens,
-        concurrency=concurrency,
-        longest=tokens if pool is not None else None,
-        users=int(concurrency) if pool is not None else None,
+        concurrency=round(tokens / plan.length, 2),
+        longest=tokens if left is not None else None,
+        users=max(possible, 0) if left is not None else None,
         why=Why(f"{tokens:,} tokens x {token:,} B", f"{tokens:,} 个 token x {token:,} 字节"),
-        need=None if pool is None else need,
+        need=None if left is None else need,
     )

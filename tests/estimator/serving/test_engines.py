@@ -210,3 +210,20 @@ def test_an_unknown_cache_type_is_refused() -> None:
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(EstimatorError, match="known are hf, vllm"):
         answer(model="llama-3.1-8b", engine="triton")
+
+
+def test_layers_that_read_another_layers_cache_have_none() -> None:
+    """Gemma 4 E2B: 15 of 35 layers, 3 of them over the whole context."""
+    found = answer(model="google/gemma-4-E2B-it", engine="vllm", context_len=1024).serving
+    assert found is not None
+    assert found.kv_bytes_per_token == 3 * 2 * 512 * 2 + 12 * 2 * 256 * 2
+
+
+def test_sglang_keeps_slots_for_states_apart() -> None:
+    """Five a running request and one more, each of 48 layers' states of 48 x 128 x 128 in fp32 and a window."""
+    run = {"model": "qwen3.6-27b", "engine": "sglang", "gpu": "H200", "context_len": 4096}
+    few, many = (answer(**run, serving={"max_num_seqs": seqs}) for seqs in (4, 8))
+    assert few.serving is not None
+    assert many.serving is not None
+    state = 48 * (48 * 128 * 128 * 4 + 3 * (2 * 16 * 128 + 48 * 128) * 2)
+    assert (few.serving.kv_bytes or 0) - (many.serving.kv_bytes or 0) == 4 * 5 * state
