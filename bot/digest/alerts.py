@@ -1,6 +1,5 @@
 """When a threshold is told of: once a crossing, not again before the price was well above it. Pure."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from bot.digest.subscription import Alert
@@ -10,16 +9,6 @@ HYSTERESIS = 0.03
 COOLDOWN_SECONDS = 86_400.0
 
 Step = Literal["fire", "arm", "stay"]
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """An alert to tell of, with the price that crossed it."""
-
-    alert: Alert
-    usd: float
-    provider: str
-    as_of: str
 
 
 def step(alert: Alert, usd: float | None, fired: bool, fired_at: float, now: float) -> Step:

@@ -57,9 +57,11 @@ class Ledger:
             pk=("channel", "day"), if_not_exists=True,
         )  # fmt: skip
         alerts.create(
-            {"channel": int, "key": str, "fired": int, "at": float, "claimed": float}, pk=("channel", "key"),
-            if_not_exists=True,
+            {"channel": int, "key": str, "fired": int, "at": float, "claimed": float, "first_at": float},
+            pk=("channel", "key"), if_not_exists=True,
         )  # fmt: skip
+        if "first_at" not in {column.name for column in alerts.columns}:  # a file of before 2026-12
+            alerts.add_column("first_at", float, not_null_default=0)
         digests.create_index(["guild"], if_not_exists=True)
 
     # subscriptions ------------------------------------------------------------------------------------------------
@@ -116,20 +118,24 @@ class Ledger:
 
     # posts --------------------------------------------------------------------------------------------------------
 
-    def claim(self, channel: int, day: date, now: float) -> Claim | None:
-        """Take on a post: "new", or "again" where an earlier try was never settled; None: it is another's, or done."""
+    def claim(self, channel: int, day: date, now: float) -> tuple[Claim, float] | None:
+        """Take on a post, and since when it is tried: "again" where an earlier try was never settled.
+
+        None: it is another's, or done.
+        """
         with self._database.conn:
             if self._database.execute(
                 "insert or ignore into posts values (?, ?, 'claimed', ?, null, ?, 1, '')",
                 (channel, day.isoformat(), now, now),
             ).rowcount:
-                return "new"
+                return "new", now
             taken = self._database.execute(
                 "update posts set at = ?, tries = tries + 1"
                 " where channel = ? and day = ? and state = 'claimed' and at <= ?",
                 (now, channel, day.isoformat(), now - LEASE_SECONDS),
             ).rowcount
-            return "again" if taken else None
+            post = self.post(channel, day) if taken else None
+            return ("again", post.first_at) if post else None
 
     def settle(
         self, channel: int, day: date, state: State, now: float, message: int | None = None, error: str = ""
@@ -151,16 +157,13 @@ class Ledger:
                 (now - LEASE_SECONDS + seconds, error[:300], channel, day.isoformat()),
             )
 
-    def skip(self, channel: int, day: date, now: float) -> bool:
-        """Note that a date's post is too late; whether it was not known yet."""
+    def skip(self, late: Iterable[tuple[int, date]], now: float) -> int:
+        """Note posts of channels and dates that are too late; how many were not known yet."""
         with self._database.conn:
-            return (
-                self._database.execute(
-                    "insert or ignore into posts values (?, ?, 'skipped', ?, null, ?, 0, '')",
-                    (channel, day.isoformat(), now, now),
-                ).rowcount
-                > 0
-            )
+            return self._database.conn.executemany(
+                "insert or ignore into posts values (?, ?, 'skipped', ?, null, ?, 0, '')",
+                [(channel, day.isoformat(), now, now) for channel, day in late],
+            ).rowcount
 
     def expire(self, now: float, seconds: float) -> int:
         """Give claims up that nobody could settle for so long; how many."""
@@ -216,16 +219,36 @@ class Ledger:
         ).fetchone()
         return (bool(row[0]), float(row[1])) if row else (False, 0.0)
 
-    def fire(self, channel: int, key: str, now: float) -> bool:
-        """Take on telling of a crossing; whether this process is the one that does."""
+    def claim_alert(self, channel: int, key: str, now: float) -> tuple[Claim, float] | None:
+        """Take on telling of a crossing, and since when it is tried; None: it is another's, or told."""
         with self._database.conn:
-            self._database.execute("insert or ignore into alerts values (?, ?, 0, 0, 0)", (channel, key))
-            return (
-                self._database.execute(
-                    "update alerts set fired = 1, at = ? where channel = ? and key = ? and fired = 0",
-                    (now, channel, key),
-                ).rowcount
-                > 0
+            self._database.execute("begin immediate")
+            self._database.execute("insert or ignore into alerts values (?, ?, 0, 0, 0, 0)", (channel, key))
+            fired, claimed, first = self._database.execute(
+                "select fired, claimed, first_at from alerts where channel = ? and key = ?", (channel, key)
+            ).fetchone()
+            if fired or claimed > now - LEASE_SECONDS:
+                return None
+            first = first or now
+            self._database.execute(
+                "update alerts set claimed = ?, first_at = ? where channel = ? and key = ?", (now, first, channel, key)
+            )
+            return ("again" if claimed else "new"), first
+
+    def settle_alert(self, channel: int, key: str, now: float) -> None:
+        """The crossing is told of, or never will be."""
+        with self._database.conn:
+            self._database.execute(
+                "update alerts set fired = 1, at = ?, claimed = 0, first_at = 0 where channel = ? and key = ?",
+                (now, channel, key),
+            )
+
+    def release_alert(self, channel: int, key: str, now: float, seconds: float) -> None:
+        """Leave it to be looked into in so many seconds: nobody knows whether the sentence arrived."""
+        with self._database.conn:
+            self._database.execute(
+                "update alerts set claimed = ? where channel = ? and key = ? and fired = 0",
+                (now - LEASE_SECONDS + seconds, channel, key),
             )
 
     def arm(self, channel: int, key: str) -> None:

@@ -1,9 +1,4 @@
-"""Posting what is due: each channel and local date once, at Discord's pace, whatever happens to one of them.
-
-Before a post is sent it is claimed in the ledger; it is sent with a nonce of its channel and date, by which Discord
-itself refuses a second one for some minutes. Where nobody knows whether a post arrived (a crash, a cut connection),
-the channel is looked at before anything is sent again.
-"""
+"""Posting what is due: each channel and local date once, at Discord's pace, whatever happens to one of them."""
 
 import asyncio
 import hashlib
@@ -13,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
+from bot.digest.delivery import Outcome, Refused, delivered
 from bot.digest.due import CATCH_UP, DAYS_BACK, Due, due_of, in_turn, missed_days
-from bot.digest.ledger import Ledger
+from bot.digest.ledger import Claim, Ledger, State
 from bot.digest.subscription import Subscription
 
 P = ParamSpec("P")
@@ -27,22 +23,8 @@ log = logging.getLogger("bot.digest")
 PER_SECOND = 25.0
 """Half of what Discord lets a bot send; answers go on meanwhile."""
 AT_A_TIME = 16
-SECONDS_FOR_ONE = 90.0
-RETRY_SECONDS = 60.0
-NONCE_SECONDS = 120.0
-"""Discord remembers a nonce for a few minutes; within two of them a second post cannot appear."""
-
-
-class Refused(Exception):
-    """Discord will not take the message there; ``status`` is the HTTP status."""
-
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-
-
-class Unreadable(Exception):
-    """The channel cannot be looked at."""
+CLOSED = frozenset({403, 404})
+"""Statuses that say that a channel is shut or gone; others are faults of a message, not of the channel."""
 
 
 class Discord(Protocol[Sent]):
@@ -81,6 +63,11 @@ class Tally:
     open: int = 0
     skipped: int = 0
 
+    def count(self, outcome: Outcome) -> None:
+        """Note what became of a post."""
+        if outcome in ("posted", "found", "refused", "open"):
+            setattr(self, outcome, getattr(self, outcome) + 1)
+
 
 class Pace:
     """Lets so many through a second, in the order in which they came."""
@@ -108,18 +95,18 @@ class Poster(Generic[Content]):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         per_second: float = PER_SECOND,
     ) -> None:
-        self._stored, self._make, self._discord, self._clock = stored, make, discord, clock
+        self.stored, self._make, self.discord, self.clock = stored, make, discord, clock
         self._days_back = DAYS_BACK
-        self._pace = Pace(per_second, lambda: asyncio.get_running_loop().time())
+        self.pace = Pace(per_second, lambda: asyncio.get_running_loop().time())
 
     async def round(self) -> Tally:
         """Post everything that is due now; note what is too late."""
-        now, tally = self._clock(), Tally()
-        wanted = await self._stored(Ledger.enabled)
+        now, tally = self.clock(), Tally()
+        wanted = await self.stored(Ledger.enabled)
         await self._note_missed(wanted, now, tally)
-        await self._stored(Ledger.expire, now.timestamp(), 2 * CATCH_UP.total_seconds())
+        await self.stored(Ledger.expire, now.timestamp(), 2 * CATCH_UP.total_seconds())
         owed = [due for one in wanted if (due := due_of(one, now))]
-        settled = await self._stored(Ledger.settled, {due.day for due in owed}) if owed else set()
+        settled = await self.stored(Ledger.settled, {due.day for due in owed}) if owed else set()
         queue = iter(in_turn([due for due in owed if (due.subscription.channel, due.day.isoformat()) not in settled]))
         await asyncio.gather(*(self._work(queue, tally) for _ in range(min(AT_A_TIME, len(owed)))))
         return tally
@@ -134,13 +121,11 @@ class Poster(Generic[Content]):
         """Write down which posts are too late; after a start the last two weeks are gone through."""
         missed = [(one.channel, day) for one in wanted for day in missed_days(one, now, self._days_back)]
         self._days_back = 1
-        known = await self._stored(Ledger.settled, {day for _, day in missed}, True) if missed else set()
-        for channel, day in missed:
-            if (channel, day.isoformat()) not in known and await self._stored(
-                Ledger.skip, channel, day, now.timestamp()
-            ):
-                tally.skipped += 1
-                log.warning("the digest of %s for channel %s is skipped: too late", day, channel)
+        known = await self.stored(Ledger.settled, {day for _, day in missed}, True) if missed else set()
+        late = [(channel, day) for channel, day in missed if (channel, day.isoformat()) not in known]
+        if late:
+            tally.skipped = await self.stored(Ledger.skip, late, now.timestamp())
+            log.warning("%d posts are skipped: more than three hours late", tally.skipped)
 
     async def _work(self, queue: Iterator[Due], tally: Tally) -> None:
         for due in queue:
@@ -151,67 +136,60 @@ class Poster(Generic[Content]):
                 tally.open += 1
 
     async def _one(self, due: Due, tally: Tally) -> None:
-        channel, day = due.subscription.channel, due.day
-        content = await self._make(due.subscription, day)
-        await self._pace.turn()
-        claim = await self._stored(Ledger.claim, channel, day, self._now())
-        if claim is None or (claim == "again" and await self._is_there(due, tally)):
+        content = await self._make(due.subscription, due.day)
+        await self.pace.turn()
+        tally.count(await delivered(_Post(self, due, content), self.now))
+
+    async def refused(self, subscription: Subscription, refused: Refused) -> None:
+        """Count that a channel is shut; who set its digest up is told when it is switched off for that."""
+        if refused.status not in CLOSED:
+            log.error("channel %s: Discord refused a message of ours: %s", subscription.channel, refused)
             return
-        await self._send(due, content, tally)
-
-    async def _is_there(self, due: Due, tally: Tally) -> bool:
-        """Whether an earlier try arrived after all, or may have and cannot be looked for."""
-        post = await self._stored(Ledger.post, due.subscription.channel, due.day)
-        assert post is not None
+        if not await self.stored(Ledger.failed, subscription.channel):
+            return
         try:
-            async with asyncio.timeout(SECONDS_FOR_ONE):
-                message = await self._discord.find(due, post.first_at)
-        except Unreadable:
-            if self._now() - post.first_at <= NONCE_SECONDS:
-                return False
-            await self._stored(Ledger.settle, due.subscription.channel, due.day, "unknown", self._now())
-            return True
-        except Exception as error:
-            await self._leave_open(due, error, tally)
-            return True
-        if message is None:
-            return False
-        await self._stored(Ledger.settle, due.subscription.channel, due.day, "posted", self._now(), message)
-        tally.found += 1
-        return True
-
-    async def _send(self, due: Due, content: Content, tally: Tally) -> None:
-        channel, day = due.subscription.channel, due.day
-        try:
-            async with asyncio.timeout(SECONDS_FOR_ONE):
-                message = await self._discord.send(due, content, nonce_of(channel, day))
-        except Refused as refused:
-            await self._stored(Ledger.settle, channel, day, "refused", self._now(), None, str(refused))
-            tally.refused += 1
-            if await self._stored(Ledger.failed, channel):
-                await self._tell_off(due.subscription, refused)
-        except Exception as error:
-            await self._leave_open(due, error, tally)
-        else:
-            await self._stored(Ledger.settle, channel, day, "posted", self._now(), message)
-            tally.posted += 1
-
-    async def _tell_off(self, subscription: Subscription, refused: Refused) -> None:
-        try:
-            await self._discord.switched_off(subscription, refused)
+            await self.discord.switched_off(subscription, refused)
         except Exception as error:
             log.warning("channel %s: its owner could not be told: %s", subscription.channel, type(error).__name__)
 
-    async def _leave_open(self, due: Due, error: Exception, tally: Tally) -> None:
-        log.warning(
-            "the digest for channel %s: %s, it is looked into again", due.subscription.channel, error or type(error)
-        )
-        tally.open += 1
-        why = f"{type(error).__name__}: {error}"
-        await self._stored(Ledger.release, due.subscription.channel, due.day, self._now(), RETRY_SECONDS, why)
+    def now(self) -> float:
+        """Seconds of UTC."""
+        return self.clock().timestamp()
 
-    def _now(self) -> float:
-        return self._clock().timestamp()
+
+@dataclass(slots=True)
+class _Post(Generic[Content]):
+    """A channel's post of a local date, as a message to be delivered once."""
+
+    poster: Poster[Content]
+    due: Due
+    content: Content
+
+    def __str__(self) -> str:
+        return f"the digest of {self.due.day} for channel {self.due.subscription.channel}"
+
+    async def claim(self) -> tuple[Claim, float] | None:
+        return await self.poster.stored(Ledger.claim, *self._key, self.poster.now())
+
+    async def send(self, first: float) -> int:
+        return await self.poster.discord.send(self.due, self.content, nonce_of(*self._key))
+
+    async def find(self, since: float) -> int | None:
+        return await self.poster.discord.find(self.due, since)
+
+    async def settle(self, state: State, message: int | None = None) -> None:
+        await self.poster.stored(Ledger.settle, *self._key, state, self.poster.now(), message)
+
+    async def refuse(self, refused: Refused) -> None:
+        await self.poster.stored(Ledger.settle, *self._key, "refused", self.poster.now(), None, str(refused))
+        await self.poster.refused(self.due.subscription, refused)
+
+    async def release(self, seconds: float, why: str) -> None:
+        await self.poster.stored(Ledger.release, *self._key, self.poster.now(), seconds, why)
+
+    @property
+    def _key(self) -> tuple[int, date]:
+        return self.due.subscription.channel, self.due.day
 
 
 def nonce_of(channel: int, day: date) -> str:

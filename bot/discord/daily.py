@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -19,16 +19,19 @@ from bot.answers.card import Card, Picture
 from bot.answers.card.fonts import PIXELS
 from bot.answers.card.prices import price_picture
 from bot.answers.digest import digest_text, title_of
-from bot.digest.alerts import step
-from bot.digest.content import Post, cheapest_usd
+from bot.digest.content import Post
+from bot.digest.crossings import Crossing, Crossings
+from bot.digest.delivery import Refused, Unreadable
 from bot.digest.due import Due
 from bot.digest.ledger import FAILURES_UNTIL_OFF, Ledger
 from bot.digest.make import Maker
-from bot.digest.poster import Poster, Refused, Unreadable
+from bot.digest.poster import Poster
 from bot.digest.subscription import Alert, Subscription
 from bot.discord.view import file_of, view_of
 from bot.prices.current import FILE, market_in
 from bot.prices.history import History
+from bot.prices.money import amount, bundled_rates
+from bot.prices.offers import Offer
 from bot.prices.refresh import next_in_seconds, refresh, sources_of
 from bot.settings import Settings
 from bot.texts import say
@@ -40,8 +43,10 @@ log = logging.getLogger("bot.digest")
 
 SECONDS_BETWEEN_ROUNDS = 30.0
 FIRST_REFRESH_SECONDS = (5.0, 60.0)
-MESSAGES_LOOKED_AT = 50
+MESSAGES_LOOKED_AT = 1_000
+"""Beyond, nobody knows whether a message is there: better none than two."""
 MAKER_SECONDS = 120.0
+LANGUAGES = ("en", "zh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class Daily:
         self._made: tuple[float, Maker] | None = None
         self._pictures: dict[str, bytes | None] = {}
         self.poster: Poster[Content] = Poster(self.stored, self.content, self)
+        self.crossings = Crossings(self.poster, self)
 
     async def open(self) -> None:
         """Open the ledger, once."""
@@ -72,7 +78,10 @@ class Daily:
     def start(self) -> None:
         """Begin the rounds and, where sources are set, the refreshing."""
         if not self._tasks:
-            self._tasks = [asyncio.create_task(self._again_and_again(self._round, lambda: SECONDS_BETWEEN_ROUNDS, 1.0))]
+            self._tasks = [
+                asyncio.create_task(self._again_and_again(work, lambda: SECONDS_BETWEEN_ROUNDS, 1.0))
+                for work in (self._round, self.alerts)
+            ]
             if sources_of(self._settings.vram_bot_price_sources.split(), self._folder):
                 first = random.uniform(*FIRST_REFRESH_SECONDS)  # noqa: S311 - so that many bots do not ask at once
                 self._tasks.append(asyncio.create_task(self._again_and_again(self._refresh, next_in_seconds, first)))
@@ -110,7 +119,6 @@ class Daily:
     async def _round(self) -> None:
         await self._bot.wait_until_ready()
         await self.poster.round()
-        await self.alerts()
 
     async def _refresh(self) -> None:
         await asyncio.to_thread(self._refreshed)
@@ -155,29 +163,51 @@ class Daily:
 
     async def send(self, due: Due, content: Content, nonce: str) -> int:
         """Send the post. Raises Refused where Discord will not have it."""
-        channel = self._bot.get_partial_messageable(due.subscription.channel, guild_id=due.subscription.guild)
         view = view_of(content.card, "", 0, 0, with_picture=content.png is not None)
         picture = content.card.picture
         files = [file_of(picture, content.png)] if picture and content.png is not None else []
+        return await self._sent(due.subscription, view=view, files=files, nonce=nonce)
+
+    async def send_alert(self, crossing: Crossing, nonce: str) -> int:
+        """Send the sentence of a crossing. Raises Refused where Discord will not have it."""
+        text = alert_text(crossing.wanted, crossing.alert, crossing.offer)
+        return await self._sent(crossing.wanted, content=text, nonce=nonce)
+
+    async def _sent(self, wanted: Subscription, **message: Any) -> int:
+        channel = self._bot.get_partial_messageable(wanted.channel, guild_id=wanted.guild)
         try:
-            message = await channel.send(view=view, files=files, nonce=nonce)
+            sent = await channel.send(**message)
         except discord.HTTPException as error:
             if 400 <= error.status < 500 and error.status not in (408, 429):
                 raise Refused(error.status, f"{error.status} {error.code}") from None
             raise
-        return message.id
+        return sent.id
 
     async def find(self, due: Due, since: float) -> int | None:
-        """This post among the channel's last messages. Raises Unreadable."""
-        channel = self._bot.get_partial_messageable(due.subscription.channel, guild_id=due.subscription.guild)
-        title = title_of(due.subscription.lang, due.day.isoformat())
-        after = datetime.fromtimestamp(since - 60, UTC)
+        """This post among the channel's messages, in whatever language it was sent. Raises Unreadable."""
+        titles = [title_of(lang, due.day.isoformat()) for lang in LANGUAGES]
+        return await self._found(due.subscription, since, titles)
+
+    async def find_alert(self, crossing: Crossing, since: float) -> int | None:
+        """The sentence of a crossing among the channel's messages. Raises Unreadable."""
+        marks = [alert_mark(replace(crossing.wanted, lang=lang), crossing.alert) for lang in LANGUAGES]
+        return await self._found(crossing.wanted, since, marks)
+
+    async def _found(self, wanted: Subscription, since: float, marks: list[str]) -> int | None:
+        channel = self._bot.get_partial_messageable(wanted.channel, guild_id=wanted.guild)
+        after, seen = datetime.fromtimestamp(since - 60, UTC), 0
         try:
             async for message in channel.history(limit=MESSAGES_LOOKED_AT, after=after):
-                if self._bot.user and message.author.id == self._bot.user.id and title in _text_of(message):
+                seen += 1
+                ours = self._bot.user is not None and message.author.id == self._bot.user.id
+                if ours and any(mark in _text_of(message) for mark in marks):
                     return message.id
+        except discord.NotFound:
+            return None
         except discord.Forbidden:
             raise Unreadable from None
+        if seen == MESSAGES_LOOKED_AT:
+            raise Unreadable
         return None
 
     async def switched_off(self, subscription: Subscription, refused: Refused) -> None:
@@ -195,43 +225,25 @@ class Daily:
 
     async def alerts(self) -> int:
         """Tell of thresholds that were crossed; how many."""
-        wanted = [one for one in await self.stored(Ledger.enabled) if one.alerts]
-        if not wanted:
+        await self._bot.wait_until_ready()
+        if not any(one.alerts for one in await self.stored(Ledger.enabled)):
             return 0
-        now = datetime.now(UTC)
-        offers = (await asyncio.to_thread(market_in, self._folder, now)).offers
-        told = 0
-        for one in wanted:
-            for alert in one.alerts:
-                offer = cheapest_usd(alert.gpu, alert.spot, one.classes, offers, now)
-                try:
-                    told += await self._alert(one, alert, offer, now.timestamp())
-                except Exception:
-                    log.exception("an alert of channel %s", one.channel)
-        return told
-
-    async def _alert(self, wanted: Subscription, alert: Alert, offer: Any, now: float) -> bool:
-        fired, at = await self.stored(Ledger.alert_state, wanted.channel, alert.key)
-        todo = step(alert, offer.usd_per_gpu_hour if offer else None, fired, at, now)
-        if todo == "arm":
-            await self.stored(Ledger.arm, wanted.channel, alert.key)
-        if todo != "fire" or not await self.stored(Ledger.fire, wanted.channel, alert.key, now):
-            return False
-        channel = self._bot.get_partial_messageable(wanted.channel, guild_id=wanted.guild)
-        await channel.send(alert_text(wanted, alert, offer))
-        return True
+        offers = (await asyncio.to_thread(market_in, self._folder, datetime.now(UTC))).offers
+        return await self.crossings.round(offers)
 
 
-def alert_text(wanted: Subscription, alert: Alert, offer: Any) -> str:
+def alert_text(wanted: Subscription, alert: Alert, offer: Offer) -> str:
     """The sentence of a crossing, with price, provider and day."""
-    from bot.prices.money import amount, bundled_rates
+    price = amount(offer.usd_per_gpu_hour, wanted.currency, bundled_rates())
+    return alert_mark(wanted, alert) + say(
+        wanted.lang, "digest.alert_at", price=price, provider=offer.provider, day=offer.as_of
+    )
 
-    rates = bundled_rates()
-    return say(
-        wanted.lang, "digest.alert_spot" if alert.spot else "digest.alert", gpu=alert.gpu, provider=offer.provider,
-        day=offer.as_of, price=amount(offer.usd_per_gpu_hour, wanted.currency, rates),
-        threshold=amount(alert.below_usd, wanted.currency, rates),
-    )  # fmt: skip
+
+def alert_mark(wanted: Subscription, alert: Alert) -> str:
+    """The part of the sentence by which it is known again: card, kind and threshold."""
+    threshold = amount(alert.below_usd, wanted.currency, bundled_rates())
+    return say(wanted.lang, "digest.alert_spot" if alert.spot else "digest.alert", gpu=alert.gpu, threshold=threshold)
 
 
 def card_of(post: Post, lang: str) -> Card:

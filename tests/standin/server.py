@@ -25,7 +25,10 @@ HEADERS = {"Via": "1.1 standin"}  # discord.py takes a 429 without Via for a net
 
 @dataclass
 class Fault:
-    """What to do to the next matching calls instead of serving them (status 0: cut the connection)."""
+    """What to do to the next matching calls instead of serving them (status 0: cut the connection).
+
+    ``arrives``: the call is served before the connection is cut.
+    """
 
     method: str
     path: re.Pattern[str]
@@ -35,6 +38,7 @@ class Fault:
     is_global: bool = False
     delay: float = 0.0
     times: int = 1
+    arrives: bool = False
 
 
 @dataclass
@@ -160,6 +164,7 @@ class Standin:
             if self.spec and body is not None:
                 self.spec_errors += self.spec.check(call.method, path, body)
             status, answer = await self._serve(call, request, headers)
+            self._cut_after(call, request)
         except ApiError as error:
             status, answer = error.status, error.body
         call.status = status
@@ -174,6 +179,8 @@ class Standin:
     async def _apply_faults(self, call: Call, request: web.Request, headers: dict[str, str]) -> None:
         for fault in self.faults:
             if fault.times > 0 and fault.method == call.method and fault.path.search(call.path):
+                if fault.arrives:
+                    continue
                 fault.times -= 1
                 if fault.delay:
                     await asyncio.sleep(fault.delay)
@@ -184,6 +191,12 @@ class Standin:
                     self._limited(headers, fault.retry_after, fault.is_global)
                 if fault.status >= 400:
                     raise ApiError(fault.status, fault.code, "injected")
+
+    def _cut_after(self, call: Call, request: web.Request) -> None:
+        for fault in self.faults:
+            if fault.arrives and fault.times > 0 and fault.method == call.method and fault.path.search(call.path):
+                fault.times -= 1
+                request.transport.abort()
 
     def _limited(self, headers: dict[str, str], retry_after: float, is_global: bool = False) -> None:
         headers |= {"Retry-After": str(retry_after), "X-RateLimit-Scope": "global" if is_global else "user"}
@@ -250,6 +263,9 @@ class Standin:
                 return 204, None
             case "POST", "channels", ident, "messages":
                 return 200, await self._create_message(ident, call, headers)
+            case "GET", "channels", ident, "messages":
+                channel = self._known(self.world.channels, ident, 10003, "Channel")
+                return 200, self._history(channel, request.query)
             case method, "channels", ident, "messages", message_id:
                 return await self._message(method, ident, message_id, call)
         raise ApiError(404, 0, f"stand-in has no route {call.method} {call.path}")
@@ -328,6 +344,19 @@ class Standin:
         if any(len(content) > limits.FILE_MAX for content in call.files.values()):
             raise ApiError(413, 40005, "Request entity too large")
 
+    @staticmethod
+    def _history(channel: Channel, query: Any) -> list[dict[str, Any]]:
+        """Messages of a channel, the newest first; after an id the oldest of those after it."""
+        after, most = int(query.get("after", 0)), int(query.get("limit", 50))
+        found = sorted((one for one in channel.messages.values() if int(one["id"]) > after), key=lambda m: int(m["id"]))
+        return (found[:most] if "after" in query else found[-most:])[::-1]
+
+    @staticmethod
+    def _same_nonce(channel: Channel, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The bot's own message with this nonce; Discord keeps nonces for some minutes."""
+        nonce = body.get("nonce") if body.get("enforce_nonce") else None
+        return next((one for one in channel.messages.values() if nonce and one.get("nonce") == nonce), None)
+
     async def _create_message(self, channel_id: str, call: Call, headers: dict[str, str]) -> dict[str, Any]:
         channel = self._known(self.world.channels, channel_id, 10003, "Channel")
         if not channel.bot_may:
@@ -335,6 +364,8 @@ class Standin:
         self._take_bucket(channel_id, headers)
         self._check_files(call)
         bad_form(limits.check_message(call.body, list(call.files)))
+        if known := self._same_nonce(channel, call.body):
+            return known
         reference = call.body.get("message_reference")
         replied = channel.messages.get(str(reference["message_id"])) if reference else None
         extra: dict[str, Any] = {"nonce": call.body.get("nonce")}

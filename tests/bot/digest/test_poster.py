@@ -1,6 +1,7 @@
 """Exactly once for each channel and local date."""
 
 import itertools
+import shutil
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -10,8 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from bot.digest.delivery import Refused
 from bot.digest.due import Due, due_of, moment_of
-from bot.digest.poster import Refused, nonce_of
+from bot.digest.poster import nonce_of
 from tests.bot.digest.worlds import Process, World, quickly, wish
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -91,6 +93,35 @@ def test_a_crash_around_sending_neither_loses_nor_doubles(
         assert world.days() == ["2026-03-01"]
     else:  # nobody can know whether it arrived: a second post is the greater evil
         assert world.days() == []
+
+
+STEPS = 18
+"""A round takes 15 steps: where a process is to end later than that it does not end."""
+CLAIMED, SENT = 12, 13
+PAIRS = [(first, STEPS) for first in range(STEPS)] + [
+    (first, second) for first in (CLAIMED, SENT) for second in range(STEPS)
+]
+"""After how many steps the first process ends, and the second."""
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_process_that_ends_anywhere_neither_loses_nor_doubles(tmp_path: Path, readable: bool) -> None:
+    """Killed before and after each thing that a round does, and the next process so in its own round."""
+    empty = tmp_path / "empty.db"
+    begin = Process(empty, World())
+    begin.dies(lambda: begin.ledger.keep(wish()))
+    lived = 0
+    for first, second in PAIRS:
+        path = Path(shutil.copy(empty, tmp_path / f"{first}-{second}.db"))
+        world = World(now=datetime(2026, 3, 1, 9, 1, tzinfo=UTC), readable=readable)
+        for steps in (first, second, None, None):
+            bot = Process(path, world, steps=steps)
+            ended = bot.dies(bot.tick)
+            lived += steps == first and not ended
+            world.now += MINUTE * 11
+        assert len(world.days()) == 1 or not readable, (first, second)
+        assert len(world.days()) <= 1, (first, second)
+    assert 0 < lived < len(PAIRS) / 2
 
 
 def test_two_processes_post_once(tmp_path: Path, world: World) -> None:
@@ -199,7 +230,7 @@ def test_two_thousand_channels_in_a_minute(tmp_path: Path, world: World) -> None
         await asyncio.sleep(0.4)
         return 1
 
-    bot.poster._discord.send = send  # type: ignore[method-assign]
+    bot.poster.discord.send = send  # type: ignore[method-assign]
     tally, seconds = quickly(bot.poster.round())
     assert tally.posted == 2_000
     assert seconds < 85

@@ -98,7 +98,7 @@ async def test_what_is_due_is_posted_once_with_a_picture(lab: SimpleNamespace) -
 
 
 async def test_a_deleted_channel_is_refused_and_told_in_private(lab: SimpleNamespace) -> None:
-    from bot.digest.poster import Refused
+    from bot.digest.delivery import Refused
 
     wanted = Subscription(channel=1, guild=lab.guild.id, by=lab.ann.id, at="09:00", zone="UTC", lang="en",
                           currency="USD", since=0.0)  # fmt: skip
@@ -112,5 +112,5 @@ async def test_a_deleted_channel_is_refused_and_told_in_private(lab: SimpleNames
 def test_an_alert_has_price_provider_day_and_threshold() -> None:
     wanted = Subscription(1, 1, 1, "09:00", "UTC", "zh", "CNY", 0.0)
     assert alert_text(wanted, Alert("RTX 4090", 0.45), made(0.4)) == (
-        "**RTX 4090** 降到每卡每小时 ¥2.66（acme，2026-11-30），低于 ¥2.99。"
+        "**RTX 4090** 已低于每卡每小时 ¥2.99：现价 ¥2.66（acme，2026-11-30）。"
     )
