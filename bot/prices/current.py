@@ -16,7 +16,7 @@ from bot.folders import data_folder
 from bot.prices.checks import checked
 from bot.prices.offers import Offer
 from bot.prices.purchases import Purchase
-from bot.prices.snapshot import snapshot_offers
+from bot.prices.snapshot import snapshot_fault, snapshot_offers
 
 if TYPE_CHECKING:
     from bot.prices.history import History
@@ -31,7 +31,7 @@ OWN_PURCHASES = "own purchases"
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """All that is known: offers, own purchase prices, and a sentence for each source that failed."""
+    """All that is known: offers (held back ones among them), own purchase prices, a sentence for each failed source."""
 
     offers: tuple[Offer, ...]
     purchases: tuple[Purchase, ...] = ()
@@ -57,7 +57,7 @@ def market_in(folder: Path, now: datetime) -> Market:
     """What is known in a folder at a time: a changed table is read first, then the history and the snapshot."""
     chosen = _chosen_table()
     if not any((folder / name).exists() for name in (FILE, *TABLES)) and chosen is None:
-        return Market(_snapshot())
+        return Market(_snapshot(), failed=_snapshot_failed())
     from bot.prices.history import History  # the snapshot alone does without SQLite
     from bot.prices.sources.table import table_in
 
@@ -68,12 +68,13 @@ def market_in(folder: Path, now: datetime) -> Market:
             if table is not None:
                 reread(table, history, now)
             failed = tuple(run.error for run in history.runs() if run.status == "failed")
-            return Market(merged(history.offers()), _own_purchases(history), failed)
+            offers = (*merged(history.offers()), *history.held_back())
+            return Market(offers, _own_purchases(history), (*failed, *_snapshot_failed()))
         finally:
             history.close()
     except (sqlite3.Error, OSError) as error:
         log.warning("the prices file cannot be read, the snapshot is used: %s", error)
-        return Market(_snapshot(), failed=(f"{folder / FILE}: {error}",))
+        return Market(_snapshot(), failed=(f"{folder / FILE}: {error}", *_snapshot_failed()))
 
 
 def reread(table: "OwnTable", history: "History", now: datetime) -> None:
@@ -104,6 +105,10 @@ def merged(live: Iterable[Offer]) -> tuple[Offer, ...]:
 @cache
 def _snapshot() -> tuple[Offer, ...]:
     return tuple(checked(snapshot_offers()))
+
+
+def _snapshot_failed() -> tuple[str, ...]:
+    return (snapshot_fault(),) if snapshot_fault() else ()
 
 
 def _chosen_table() -> Path | None:

@@ -3,9 +3,8 @@
 Times are seconds of UTC. One thread uses a history at a time; several processes may share the file.
 """
 
-from collections.abc import Iterable, Iterator
+import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,14 @@ import sqlite_utils
 
 from bot.prices.checks import checked, moved
 from bot.prices.offers import Offer, Quality
+from bot.prices.rows import AT, COLUMNS, DAY, Row, day_of, of_best_source, offer_of
 from bot.prices.sources import Fetched
 
-DAY = 86_400.0
 MISSED_UNTIL_GONE = 2
 """Successful runs without an offer after which it counts as removed."""
 KEEP_DAYS, KEEP_RUNS_DAYS = 400.0, 60.0
 SAME = 1e-6
 KEY = ("source", "provider", "instance", "region", "gpu", "gpu_count", "spot")
-PREFERRED = ("table", "gpuhunt")
-"""Where several sources speak of a provider, these are believed first, in this order."""
-BEHIND = 1.5 * DAY
-"""A source that was silent for so much longer than another is not preferred to it."""
 WAIT_MS = 10_000
 END_OF_TIME = 9e15
 
@@ -86,6 +81,7 @@ class History:
             offers = checked(fetched.offers)
             present = {self._observe(source, offer, now) for offer in offers}
             self._miss(source, present, fetched.covers, now)
+            self._note(f"covers {source}", json.dumps(sorted(fetched.covers)))
             held = sum(one.quality == "quarantined" for one in offers)
             self._ran(source, now, "ok", etag=fetched.etag, sha256=fetched.sha256, rows=fetched.rows,
                       accepted=len(offers) - held, held=held)  # fmt: skip
@@ -98,7 +94,10 @@ class History:
     def keep_note(self, name: str, text: str) -> None:
         """Keep a fact beside the offers."""
         with self._database.conn:
-            self._database.execute("insert or replace into notes values (?, ?)", (name, text))
+            self._note(name, text)
+
+    def _note(self, name: str, text: str) -> None:
+        self._database.execute("insert or replace into notes values (?, ?)", (name, text))
 
     def note(self, name: str) -> str | None:
         """A fact kept beside the offers."""
@@ -115,9 +114,15 @@ class History:
         )
 
     def _confirm(self, source: str, now: float) -> None:
+        """What was there is there; what was missing is missing for another run."""
         self._database.execute(
             "update offers set last_seen = ? where source = ? and gone is null and missed = 0", (now, source)
         )
+        rows = self._database.execute(
+            "select id from offers where source = ? and gone is null and missed = 0", (source,)
+        ).fetchall()
+        covers = frozenset(json.loads(self.note(f"covers {source}") or "[]"))
+        self._miss(source, {row[0] for row in rows}, covers, now)
 
     def _observe(self, source: str, offer: Offer, now: float) -> int:
         """Note an offer; its number."""
@@ -143,11 +148,11 @@ class History:
             "select usd from observations where offer = ? and quality != 'quarantined' order by at desc limit 1",
             (number,),
         ).fetchone()
-        return moved(offer, good[0] if good else last[0], twice)
+        return moved(offer, good[0], twice) if good else (offer.quality, offer.reason)
 
     def _number(self, source: str, offer: Offer, now: float) -> int:
         key = (source, offer.provider, offer.instance, offer.region, offer.gpu, offer.gpu_count, int(offer.spot))
-        dated = "" if offer.as_of == _day(now) else offer.as_of
+        dated = "" if offer.as_of == day_of(now) else offer.as_of
         facts = (offer.provider_class, offer.region_class, offer.statistic, offer.n_offers, offer.source, offer.url,
                  offer.note, dated, offer.valid_until)  # fmt: skip
         found = self._database.execute(
@@ -217,7 +222,16 @@ class History:
     def offers(self, gpu: str | None = None) -> list[Offer]:
         """Every offer that is not gone at its last believed price; a provider's from the source believed first."""
         rows = self._rows("offers.gone is null", (), None, gpu)
-        return list(_of_best_source(rows))
+        return list(of_best_source(rows))
+
+    def held_back(self) -> list[Offer]:
+        """Offers whose newest price is not believed, at that price and with the reason."""
+        rows = self._database.execute(
+            f"select {COLUMNS} from offers join observations seen on seen.offer = offers.id"  # noqa: S608 - ours
+            " and seen.at = (select max(at) from observations newest where newest.offer = offers.id)"
+            " where offers.gone is null and seen.quality = 'quarantined'"
+        ).fetchall()
+        return [offer_of(row) for row in rows]
 
     def at(self, moment: float, gpu: str | None = None) -> dict[tuple[Any, ...], Offer]:
         """Every offer that stood at a time, by source and key, with its price then."""
@@ -239,14 +253,14 @@ class History:
     def steps(self, gpu: str, spot: bool, since: float, until: float) -> list[tuple[Offer, float, float, float]]:
         """Each price of each offer of a card, from a time to a time, as far as it is between two times."""
         rows = self._database.execute(
-            f"select {_COLUMNS}, lead(seen.at) over (partition by offers.id order by seen.at), offers.gone"  # noqa: S608
+            f"select {COLUMNS}, lead(seen.at) over (partition by offers.id order by seen.at), offers.gone"  # noqa: S608
             " from offers join observations seen on seen.offer = offers.id"
             " where offers.gpu = ? and offers.spot = ? and seen.quality != 'quarantined'",
             (gpu, int(spot)),
         ).fetchall()
         found = []
         for row in rows:
-            offer, begin = _offer(row[:-2]), float(row[_AT])
+            offer, begin = offer_of(row[:-2]), float(row[AT])
             end = min(x for x in (row[-2], row[-1], offer.seen_at.timestamp() + DAY if offer.seen_at else None, until)
                       if x is not None)  # fmt: skip
             if end >= since and begin <= until:
@@ -255,57 +269,16 @@ class History:
 
     def _rows(
         self, where: str, values: tuple[Any, ...], moment: float | None = None, gpu: str | None = None
-    ) -> list[tuple[tuple[Any, ...], Offer]]:
+    ) -> list[tuple[Row, Offer]]:
         wanted = (END_OF_TIME if moment is None else moment, *values, *((gpu,) if gpu else ()))
         rows = self._database.execute(
-            f"select {_COLUMNS} from offers join observations seen on seen.offer = offers.id and seen.at ="  # noqa: S608
+            f"select {COLUMNS} from offers join observations seen on seen.offer = offers.id and seen.at ="  # noqa: S608
             " (select max(at) from observations good where good.offer = offers.id and good.quality != 'quarantined'"
             f" and good.at <= ?) where {where} {'and offers.gpu = ?' if gpu else ''}",
             wanted,
         ).fetchall()
-        return [(row, _offer(row)) for row in rows]
+        return [(row, offer_of(row)) for row in rows]
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-
-_COLUMNS = (
-    "offers.source, offers.gpu, offers.provider, offers.provider_class, offers.instance, offers.gpu_count,"
-    " offers.region, offers.region_class, offers.spot, seen.usd, seen.native, seen.currency, offers.dated,"
-    " offers.told_by, offers.url, offers.note, offers.statistic, offers.n_offers, seen.quality, seen.reason,"
-    " offers.last_seen, offers.valid_until, seen.at"
-)
-_AT, _SEEN = 22, 20
-
-
-def _offer(row: tuple[Any, ...]) -> Offer:
-    (_, gpu, provider, classed, instance, count, region, part, spot, usd, native, currency, dated, told_by, url, note,
-     statistic, n_offers, quality, reason, last_seen, valid_until, _at) = row  # fmt: skip
-    return Offer(
-        gpu=gpu, provider=provider, provider_class=classed, instance=instance, gpu_count=count, region=region,
-        region_class=part, spot=bool(spot), usd_per_gpu_hour=usd, native_price=native, currency=currency,
-        as_of=dated or _day(last_seen), source=told_by, url=url, note=note, statistic=statistic, n_offers=n_offers,
-        quality=quality, reason=reason, seen_at=datetime.fromtimestamp(last_seen, UTC), valid_until=valid_until,
-    )  # fmt: skip
-
-
-def _day(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
-
-
-def _of_best_source(rows: Iterable[tuple[tuple[Any, ...], Offer]]) -> Iterator[Offer]:
-    """A provider is taken from one source alone, or it would count twice: the one believed first that is not behind."""
-    listed = list(rows)
-    seen: dict[str, dict[str, float]] = {}
-    for row, offer in listed:
-        by_source = seen.setdefault(offer.provider, {})
-        by_source[row[0]] = max(by_source.get(row[0], 0.0), row[_SEEN])
-    best = {provider: _best(by_source) for provider, by_source in seen.items()}
-    yield from (offer for row, offer in listed if row[0] == best[offer.provider])
-
-
-def _best(seen: dict[str, float]) -> str:
-    newest = max(seen.values())
-    current = [source for source, at in seen.items() if newest - at <= BEHIND]
-    return min(current, key=lambda source: (PREFERRED.index(source) if source in PREFERRED else len(PREFERRED), source))

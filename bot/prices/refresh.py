@@ -16,7 +16,8 @@ from bot.prices.sources.skypilot import CLOUDS, URL, SkyPilot
 from bot.prices.sources.table import table_in
 
 log = logging.getLogger("bot.prices")
-SECONDS_FOR_ALL = 180.0
+SECONDS_FOR_ALL = 330.0
+"""Enough for every source to take its minute, four at a time: slow ones leave the others theirs."""
 HOURS_BETWEEN, JITTER = 6.0, 0.2
 """Catalogues are published hourly to daily; asked at uneven times, so that many bots do not ask at once."""
 AT_A_TIME = 4

@@ -5,6 +5,7 @@ Its own setting GPUHUNT_CATALOG_URL leads to another address.
 
 import hashlib
 import logging
+import socket
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,7 @@ from bot.prices.offers import Offer, ProviderClass
 from bot.prices.regions import region_class
 from bot.prices.sources import Fetched, SourceFailed
 from bot.prices.sources.skypilot import HIGHEST_USD_PER_GPU_HOUR, cheapest_of_region
+from bot.prices.sources.web import SECONDS_SILENT
 
 NAMES = {"lambdalabs": "lambda", "vastai": "vast"}
 CLASSES: dict[str, ProviderClass] = {
@@ -49,11 +51,15 @@ def _loaded() -> tuple[list[Any], str]:
         raise SourceFailed("gpuhunt is not installed; it comes with: pip install 'vram-bot[prices]'") from None
     logging.getLogger("gpuhunt").setLevel(logging.CRITICAL)  # it writes a traceback for each part that it cannot reach
     catalogue = gpuhunt.Catalog(balance_resources=False, auto_reload=False)
+    patience = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(SECONDS_SILENT)  # the library sets none: it would wait for a silent server for ever
     try:
         catalogue.load()
         items = [item for part in catalogue.catalog.values() for item in part.items if item.gpu_count]
     except (gpuhunt.GPUHuntError, OSError, ValueError, KeyError) as error:
         raise SourceFailed(f"gpuhunt's catalogue cannot be read: {error}") from None
+    finally:
+        socket.setdefaulttimeout(patience)
     return items, " ".join(f"{name}={part.version}" for name, part in sorted(catalogue.catalog.items()))
 
 

@@ -43,7 +43,7 @@ def fetched(url: str, etag: str = "", seconds: float = SECONDS_IN_ALL) -> File |
 def _read(answer: object, url: str, until: float) -> bytes:
     parts: list[bytes] = []
     size = 0
-    while part := answer.read(CHUNK):  # type: ignore[attr-defined]
+    while part := answer.read1(CHUNK):  # type: ignore[attr-defined] # what has come, not until so much has come
         size += len(part)
         parts.append(part)
         if size > MOST_BYTES:

@@ -31,7 +31,7 @@ def due_now(scene: Any, folder: Path, *channels: Any) -> None:
                 lang="en",
                 currency="USD",
                 since=0.0,
-            )  # fmt: skip
+            )
         )
     for _ in range(2):
         ledger.failed(int(channels[-1].id))

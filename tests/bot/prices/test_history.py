@@ -67,6 +67,25 @@ def test_an_offer_is_gone_after_two_runs_without_it_and_may_return(history: Hist
     assert len(history.offers()) == 2
 
 
+def test_a_run_without_changes_is_a_second_run_without_the_offer(history: History) -> None:
+    other = made(0.6, provider="other")
+    said(history, 0, made(0.5), other)
+    said(history, 1, other)
+    history.failed("s", "down", T0 + 1.5 * DAY)
+    assert len(history.offers()) == 2, "a failed run says nothing"
+    history.record("s", None, T0 + 2 * DAY)
+    assert [one.provider for one in history.offers()] == ["other"]
+
+
+def test_a_run_without_changes_counts_only_what_it_covers(history: History) -> None:
+    other = made(0.6, provider="other")
+    said(history, 0, made(0.5), other)
+    said(history, 1, other)
+    said(history, 2, other, covers=frozenset({"other"}))
+    history.record("s", None, T0 + 3 * DAY)
+    assert len(history.offers()) == 2
+
+
 def test_a_provider_that_the_source_did_not_speak_of_stays(history: History) -> None:
     said(history, 0, made(0.5), made(0.6, provider="other"))
     for day in (1, 2, 3):
@@ -99,6 +118,10 @@ def test_three_times_the_median_of_the_class_is_held_back_with_a_reason(history:
     reasons = [row["reason"] for row in history._database.table("observations").rows if row["quality"] == "quarantined"]
     assert len(reasons) == 1
     assert "median of its class" in reasons[0]
+    (held,) = history.held_back()
+    assert (held.provider, held.usd_per_gpu_hour, held.reason) == ("wild", 5.0, reasons[0])
+    said(history, 1, *three, made(0.55, provider="wild"))
+    assert history.held_back() == []
 
 
 def test_a_provider_is_told_by_one_source(history: History) -> None:

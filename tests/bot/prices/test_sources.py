@@ -1,8 +1,12 @@
 """Sources over real HTTP on this machine, gpuhunt's real library over a folder, and the administrator's table."""
 
+import contextlib
 import csv
+import gc
 import io
+import socket
 import threading
+import warnings
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,14 +17,16 @@ from typing import Any
 
 import pytest
 
-from bot.prices.current import market_in
+from bot.prices import snapshot
+from bot.prices.current import FILE, REREAD_SECONDS, current_offers, market_in
 from bot.prices.history import History
 from bot.prices.refresh import next_in_seconds, refresh, sources_of
-from bot.prices.sources import Fetched, SourceFailed
+from bot.prices.sources import Fetched, SourceFailed, gpuhunt, web
 from bot.prices.sources.gpuhunt import GpuHunt
 from bot.prices.sources.skypilot import SkyPilot
 from bot.prices.sources.table import OwnTable
 from bot.prices.sources.web import fetched
+from bot.prices.view import Wanted, prices
 from tests.bot.prices import catalogues
 from tests.bot.prices.made import made
 
@@ -78,6 +84,51 @@ def test_an_error_of_the_server_is_told(site: SimpleNamespace, status: int) -> N
 def test_what_cannot_be_fetched_is_told(url: str) -> None:
     with pytest.raises(SourceFailed):
         fetched(url)
+
+
+@pytest.fixture
+def drip() -> Iterator[str]:
+    """A server that sends a byte now and then, and never ends."""
+    gate = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not gate.wait(0.02):
+                    self.wfile.write(b"x")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/x"
+    gate.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_server_that_drips_is_given_up(drip: str) -> None:
+    with pytest.raises(SourceFailed, match="too slowly"):
+        fetched(drip, seconds=0.2)
+
+
+def test_a_server_that_says_nothing_is_given_up() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(SourceFailed, match="timed out"):
+            fetched(f"http://127.0.0.1:{silent.getsockname()[1]}/x", seconds=0.1)
+
+
+def test_a_file_that_never_ends_is_given_up(site: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "MOST_BYTES", 10)
+    site.files["/verda/vms.csv"] = catalogues.VERDA.encode()
+    with pytest.raises(SourceFailed, match="larger than"):
+        SkyPilot("verda", site.url).fetch(NOW, "")
 
 
 def test_one_failing_source_neither_blocks_nor_empties_the_others(site: SimpleNamespace, tmp_path: Path) -> None:
@@ -179,6 +230,54 @@ def test_gpuhunt_itself_reads_a_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert GpuHunt().fetch(NOW, found.etag) is None
 
 
+@pytest.fixture
+def leaky() -> Iterator[None]:
+    """gpuhunt leaves sockets open where a server refuses or says nothing: they are closed before other tests begin."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+        gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_gpuhunt_itself_asks_a_server(
+    site: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaky: None
+) -> None:
+    """The published form over HTTP: a version and a zip for each provider; those that fail leave the others."""
+    pytest.importorskip("gpuhunt")
+    gpuhunt_folder(tmp_path, aws=[row("p5.48xlarge", 55.04, 8, "H100", 80)], nebius=[row("x", 2.0, 1, "L40S", 48)])
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            site.files[f"/{path.relative_to(tmp_path)}"] = path.read_bytes()
+    site.status["/nebius/v1/catalog.zip"] = 503
+    monkeypatch.setenv("GPUHUNT_CATALOG_URL", site.url)
+    history = History(tmp_path / "prices.db")
+    assert [one.status for one in refresh([GpuHunt()], history, NOW.timestamp)] == ["ok"]
+    assert [(one.provider, one.gpu, one.usd_per_gpu_hour) for one in history.offers()] == [
+        ("aws", "H100 SXM5 80GB", 6.88)
+    ]
+    assert ("/aws/v1/catalog.zip", None) in site.asked
+    assert [one.status for one in refresh([GpuHunt()], history, NOW.timestamp)] == ["unchanged"]
+    site.status.clear()
+    assert [one.status for one in refresh([GpuHunt()], history, NOW.timestamp)] == ["ok"]
+    assert {one.provider for one in history.offers()} == {"aws", "nebius"}
+    history.close()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_gpuhunt_waits_for_a_silent_server_only_so_long(monkeypatch: pytest.MonkeyPatch, leaky: None) -> None:
+    """The library itself would wait for ever, and its threads would keep the process from ending."""
+    pytest.importorskip("gpuhunt")
+    monkeypatch.setattr(gpuhunt, "SECONDS_SILENT", 0.1)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        monkeypatch.setenv("GPUHUNT_CATALOG_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(SourceFailed, match="cannot be read"):
+            GpuHunt().fetch(NOW, "")
+    assert socket.getdefaulttimeout() is None
+
+
 def test_gpuhunt_without_a_network_fails_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gpuhunt")
     monkeypatch.setenv("GPUHUNT_CATALOG_URL", (tmp_path / "none").as_uri())
@@ -251,6 +350,43 @@ def test_a_table_that_cannot_be_read_at_all(tmp_path: Path, name: str, content: 
     market = market_in(tmp_path, NOW)
     assert len(market.failed) == 1
     assert market.offers == market_in(tmp_path / "elsewhere", NOW).offers
+
+
+def test_prices_held_back_are_counted_with_the_card(tmp_path: Path) -> None:
+    history = History(tmp_path / FILE)
+    among = [made(0.4 + number / 10, provider=f"p{number}") for number in range(3)]
+    history.record("s", Fetched([*among, made(5.0, provider="wild")], 4), NOW.timestamp())
+    history.close()
+    market = market_in(tmp_path, NOW)
+    (card,) = prices(Wanted(("RTX 4090",)), market.offers, NOW).cards
+    assert card.held_back == 1 and all(one.high.price < 5 for one in card.ranges)
+    assert "wild" not in {one.provider for one in card.cheapest}
+
+
+def test_without_the_snapshot_one_sentence_says_so_and_the_rest_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History(tmp_path / FILE)
+    history.record("s", Fetched([made(0.5)], 1), NOW.timestamp())
+    history.close()
+    monkeypatch.setattr(snapshot, "DATA", tmp_path / "nowhere")
+    market = market_in(tmp_path, NOW)
+    assert [one.usd_per_gpu_hour for one in market.offers if not one.embedded] == [0.5]
+    (fault,) = market.failed
+    assert "snapshot cannot be read" in fault and "install vram-bot again" in fault and "\n" not in fault
+    assert snapshot.snapshot_offers() == ()
+
+
+def test_the_table_is_read_again_by_a_running_bot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a restart: half a minute after the file changed, what is known has changed."""
+    monkeypatch.setenv("VRAM_BOT_DATA", str(tmp_path))
+    moment = 1_000.0
+    monkeypatch.setattr("bot.prices.current.time.monotonic", lambda: moment)
+    (tmp_path / "prices.csv").write_text(TABLE)
+    assert [one.native_price for one in current_offers() if one.provider == "autodl" and not one.embedded] == [1.98]
+    (tmp_path / "prices.csv").write_text(TABLE.replace("1.98", "2.10"))
+    moment += REREAD_SECONDS
+    assert [one.native_price for one in current_offers() if one.provider == "autodl" and not one.embedded] == [2.10]
 
 
 def test_a_table_taken_away_is_taken_back(tmp_path: Path) -> None:
