@@ -25,10 +25,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("lang", "title", "words"),
     [
-        ("en", "GPU prices ·", ("embedded snapshot, the newest of 2026-", "Cheapest, per GPU and hour", "To buy:", "Sources:")),
-        ("zh", "显卡价格日报 ·", ("内置价格快照，最新日期 2026-", "每卡每小时最低价", "购买：", "来源：", "1 美元 = 6.6529 CNY")),
+        ("en", "GPU prices ·", ("embedded snapshot, the newest of 2026-", "Cheapest, per GPU", "To buy:", "Sources:")),
+        ("zh", "显卡价格日报 ·", ("内置价格快照，最新日期 2026-", "最低价", "购买：", "来源：", "1 美元 = 6.6529 CNY")),
     ],
-)  # fmt: skip
+)
 def test_the_post_is_printed_without_discords_marks(
     folder: Path, capsys: Capture, lang: str, title: str, words: tuple[str, ...]
 ) -> None:

@@ -36,7 +36,7 @@ def test_a_cards_prices_are_ranges_with_days_and_sources(
 ) -> None:
     done = run(capsys, "prices", "--gpu", "H100", "--lang", lang)
     assert (done.status, done.err) == (0, "")
-    assert all(word in done.out for word in words)
+    assert all("".join(word.split()) in "".join(done.out.split()) for word in words)
     assert "compute-market-report" in done.out
 
 
@@ -80,7 +80,6 @@ def test_a_picture_is_written_and_described(folder: Path, capsys: Capture) -> No
     [
         (("--gpu", "nosuch"), "no GPU is known as 'nosuch'"),
         (("--gpu", "4090", "--currency", "XXX"), "no exchange rate is known for XXX"),
-        (("--gpu",), "--gpu"),
         (("--lang", "fr"), "fr"),
     ],
 )
