@@ -1,7 +1,7 @@
 """Moves of a training run: each a pure function from a filled run to the runs after it, the mildest first."""
 
 from estimator.downgrades.around import Around
-from estimator.regimes import ITEMSIZES, adapted, tokens_per_row
+from estimator.regimes import ITEMSIZES, adapted, tokens_per_row, training_regime
 from estimator.schema import Adapter, Lengths, Offload, Preference, Run
 from estimator.step.tape import HALF
 
@@ -30,9 +30,18 @@ def sdpa(run: Run, around: Around) -> tuple[Run, ...]:
 
 
 def flash2(run: Run, around: Around) -> tuple[Run, ...]:
-    """FlashAttention-2, where the card has it and the activations are in 16 bit."""
+    """FlashAttention-2, where the card has it, the activations are in 16 bit and SDPA would have a mask to store."""
     half = bool(run.autocast) or ITEMSIZES.get(str(run.precision)) == HALF
-    return (changed(run, attention="flash2"),) if run.attention == "sdpa" and half and around.gpu.flash_attn2 else ()
+    able = run.attention == "sdpa" and half and around.gpu.flash_attn2
+    return (changed(run, attention="flash2"),) if able and _stores_mask(run, around) else ()
+
+
+def _stores_mask(run: Run, around: Around) -> bool:
+    """Whether SDPA is handed a mask: without one it takes the same kernel."""
+    if run.task != "train" or run.stage not in (None, "pretrain", "sft"):
+        return True
+    regime = training_regime(run, around.arch)
+    return regime.mask != "none" or regime.windowed
 
 
 def fused_loss(run: Run, around: Around) -> tuple[Run, ...]:
