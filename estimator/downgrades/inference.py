@@ -1,7 +1,10 @@
 """Moves of a run that generates or serves: each a pure function to the runs after it, the mildest first."""
 
+from collections.abc import Sequence
+
 from estimator.catalogue import weight_format
 from estimator.downgrades.around import Around
+from estimator.downgrades.hardware import Lazily
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import KVCache, Run, Serving
 from estimator.serving.plan import SERVERS, plan_of
@@ -150,14 +153,13 @@ def experts_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
     return (with_serving(run, moe_on_cpu=True),)
 
 
-def layers_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
-    """llama.cpp keeps fewer layers on the card, in eighths."""
+def layers_on_cpu(run: Run, around: Around) -> Sequence[Run]:
+    """llama.cpp keeps fewer layers on the card, down to one."""
     if run.engine not in FILES:
         return ()
     known = run.serving.n_gpu_layers if run.serving else None
     most = known if known is not None and 0 <= known <= around.arch.layers else around.arch.layers
-    counts = [most * eighths // 8 for eighths in range(7, 0, -1)]
-    return tuple(with_serving(run, n_gpu_layers=count) for count in dict.fromkeys(counts) if count)
+    return Lazily(range(most - 1, 0, -1), lambda count: with_serving(run, n_gpu_layers=count))
 
 
 def with_serving(run: Run, **fields: object) -> Run:

@@ -4,9 +4,24 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-MODELS = ("qwen2.5-0.5b", "gpt2", "gemma-2-2b", "olmoe", "llama-3.1-8b", "qwen2.5-32b")
-CARDS = ("6GB", "8GB", "12GB", "16GB", "24GB", "48GB", "80GB", "T4", "RTX 3090", "V100 16GB", "H100", "RX 7900 XTX")
-FRAMEWORKS = (None, "transformers", "trl", "llama-factory", "axolotl", "unsloth", "torchtune", "ms-swift", "minimind")
+MODELS = (
+    "qwen2.5-0.5b", "gpt2", "gemma-2-2b", "olmoe", "llama-3.1-8b", "qwen2.5-32b", "deepseek-v2-lite", "bert-base-uncased",
+    "qwen3-30b-a3b", "falcon-7b", "phi-3-mini-4k-instruct", "mistral-7b-v0.1",
+)  # fmt: skip
+CARDS = (
+    "6GB", "8GB", "12GB", "16GB", "24GB", "48GB", "80GB", "T4", "RTX 3090", "V100 16GB", "H100", "RX 7900 XTX",
+    "Apple M3 Max 36GB", "RTX 4090 Laptop", "B200",
+)  # fmt: skip
+FRAMEWORKS = (
+    None, "transformers", "trl", "llama-factory", "axolotl", "unsloth", "torchtune", "ms-swift", "minimind", "litgpt",
+    "megatron", "torchtitan", "verl", "openrlhf", "deepspeed", "fsdp_qlora", "somebody's own",
+)  # fmt: skip
+METHODS = ("full", "lora", "qlora", "dora", "freeze", "galore", "apollo", "lomo", "badam")
+OPTIMIZERS = (
+    "adamw", "adamw-8bit", "adamw-4bit", "paged-adamw-32bit", "paged-adamw-8bit", "lion", "lion-8bit", "sgd",
+    "sgd-momentum", "adafactor", "muon", "adam-mini",
+)  # fmt: skip
+STAGES = ("pretrain", "sft", "reward", "dpo", "orpo", "kto", "simpo", "grpo")
 
 
 def _sometimes(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -16,24 +31,39 @@ def _sometimes(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 @st.composite
 def training(draw: st.DrawFn) -> dict[str, Any]:
     """A training run; what is not drawn is left to the defaults."""
-    method = draw(st.sampled_from(("full", "lora", "qlora", "dora", "freeze")))
+    method = draw(st.sampled_from(METHODS))
+    cards = draw(_sometimes(st.sampled_from((1, 2, 4, 8))))
     fields = {
         "framework": draw(st.sampled_from(FRAMEWORKS)),
-        "stage": draw(_sometimes(st.sampled_from(("pretrain", "sft")))),
+        "stage": draw(_sometimes(st.sampled_from(STAGES))),
         "micro_batch": draw(st.integers(1, 12)),
         "grad_accum": draw(_sometimes(st.integers(1, 8))),
         "seq_len": draw(st.integers(64, 1024)),
         "packing": draw(_sometimes(st.booleans())),
         "precision": draw(_sometimes(st.sampled_from(("bf16", "amp-bf16", "fp32")))),
-        "gradient_checkpointing": draw(_sometimes(st.sampled_from(("none", "full", "selective-op", "every-2")))),
+        "gradient_checkpointing": draw(
+            _sometimes(st.sampled_from(("none", "full", "selective-op", "every-2", "offload")))
+        ),
         "attention": draw(_sometimes(st.sampled_from(("eager", "sdpa", "flash2")))),
         "loss": draw(_sometimes(st.sampled_from(("standard", "chunked", "fused", "fused-ce-logits")))),
-        "optimizer": draw(_sometimes(st.sampled_from(("adamw", "adamw-8bit", "lion", "sgd", "adafactor")))),
+        "optimizer": draw(_sometimes(st.sampled_from(OPTIMIZERS))),
         "optimizer_impl": draw(_sometimes(st.sampled_from(("foreach", "fused")))),
         "adapter": {"rank": draw(st.sampled_from((8, 16, 64)))} if method in ("lora", "dora", "qlora") else None,
-        "gpu_count": draw(_sometimes(st.sampled_from((1, 2, 4)))),
+        "gpu_count": cards,
+        "parallel": draw(_sometimes(layouts(cards))) if cards and cards > 1 else None,
+        "offload": draw(_sometimes(st.sampled_from(({"optimizer": "cpu"}, {"activations": "cpu"})))),
+        "host_ram_gib": draw(_sometimes(st.sampled_from((16, 128, 2048)))),
     }
     return _given({"task": "train", "method": method, **fields})
+
+
+@st.composite
+def layouts(draw: st.DrawFn, cards: int) -> dict[str, Any]:
+    """How a training run is laid over its cards."""
+    engine = draw(st.sampled_from(("ddp", "fsdp1", "fsdp2", "deepspeed", "megatron")))
+    tensor = draw(st.sampled_from((1, 2))) if engine in ("fsdp2", "megatron") else 1
+    zero = draw(st.sampled_from((1, 2, 3))) if engine == "deepspeed" else 3 if engine.startswith("fsdp") else 0
+    return {"engine": engine, "data": cards // tensor, "tensor": tensor, "zero": zero}
 
 
 @st.composite
@@ -63,7 +93,8 @@ def serving(draw: st.DrawFn) -> dict[str, Any]:
         "context_len": draw(_sometimes(st.integers(256, 40_000))),
         "new_tokens": draw(_sometimes(st.integers(1, 1000))),
         "concurrency": draw(_sometimes(st.integers(1, 64))),
-        "gpu_count": draw(_sometimes(st.sampled_from((1, 2)))),
+        "gpu_count": draw(_sometimes(st.sampled_from((1, 2, 4)))),
+        "kv_cache": draw(_sometimes(st.sampled_from(({"dtype": "q8_0"},) if files else ({"dtype": "fp8"},)))),
     }
     return _given({"task": "serve", **fields})
 
