@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 MODELS = (
-    "qwen2.5-0.5b", "gpt2", "gemma-2-2b", "olmoe", "llama-3.1-8b", "qwen2.5-32b", "deepseek-v2-lite", "bert-base-uncased",
-    "qwen3-30b-a3b", "falcon-7b", "phi-3-mini-4k-instruct", "mistral-7b-v0.1",
+    "qwen2.5-0.5b", "gpt2", "gemma-2-2b", "olmoe", "llama-3.1-8b", "qwen2.5-32b", "deepseek-v2-lite",
+    "bert-base-uncased", "qwen3-30b-a3b", "falcon-7b", "phi-3-mini-4k-instruct", "mistral-7b-v0.1",
 )  # fmt: skip
 CARDS = (
     "6GB", "8GB", "12GB", "16GB", "24GB", "48GB", "80GB", "T4", "RTX 3090", "V100 16GB", "H100", "RX 7900 XTX",
@@ -33,6 +33,7 @@ def training(draw: st.DrawFn) -> dict[str, Any]:
     """A training run; what is not drawn is left to the defaults."""
     method = draw(st.sampled_from(METHODS))
     cards = draw(_sometimes(st.sampled_from((1, 2, 4, 8))))
+    kept = draw(_sometimes(st.sampled_from(("none", "full", "selective-op", "every-2", "offload"))))
     fields = {
         "framework": draw(st.sampled_from(FRAMEWORKS)),
         "stage": draw(_sometimes(st.sampled_from(STAGES))),
@@ -41,9 +42,7 @@ def training(draw: st.DrawFn) -> dict[str, Any]:
         "seq_len": draw(st.integers(64, 1024)),
         "packing": draw(_sometimes(st.booleans())),
         "precision": draw(_sometimes(st.sampled_from(("bf16", "amp-bf16", "fp32")))),
-        "gradient_checkpointing": draw(
-            _sometimes(st.sampled_from(("none", "full", "selective-op", "every-2", "offload")))
-        ),
+        "gradient_checkpointing": kept,
         "attention": draw(_sometimes(st.sampled_from(("eager", "sdpa", "flash2")))),
         "loss": draw(_sometimes(st.sampled_from(("standard", "chunked", "fused", "fused-ce-logits")))),
         "optimizer": draw(_sometimes(st.sampled_from(OPTIMIZERS))),
