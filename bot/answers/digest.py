@@ -49,7 +49,9 @@ class DigestTeller:
     def cheapest(self, one: Cheapest) -> str:
         """The cheapest of each class of a card on one line."""
         parts = [self.offer(offer) for offer in one.offers]
-        return self.say("cheapest_of", gpu=one.gpu, offers=" · ".join(parts))
+        told = one.as_of and not self.post.as_of
+        return self.say("cheapest_as_of" if told else "cheapest_of", gpu=one.gpu, offers=" · ".join(parts),
+                        day=one.as_of)  # fmt: skip
 
     def offer(self, one: Priced) -> str:
         """A price with its class, provider and day."""

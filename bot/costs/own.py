@@ -8,7 +8,17 @@ from bot.costs.rent import exchange_said, in_usd, said_of
 from bot.prices.current import current_market
 from bot.prices.purchases import Purchase
 from estimator.cost.interruptions import waste
-from estimator.cost.owning import HOURS_PER_YEAR, Cluster, Owning, break_even_utilisation, known, owning, payback_months
+from estimator.cost.owning import (
+    HOURS_PER_YEAR,
+    Cluster,
+    Owning,
+    assumptions,
+    break_even_utilisation,
+    known,
+    owning,
+    payback_months,
+    server_of,
+)
 from estimator.cost.speed import Accelerator
 from estimator.economics import Assumed, CostLine, Economics, RentOrBuy
 from estimator.schema import Run
@@ -58,16 +68,11 @@ def cluster(card: Accelerator, said: Economics, place: str) -> Cluster | None:
     price = _price(card, said, place)
     if price is None:
         return None
-    table, server = known(), _server(card.name, place)
-    local = {key: value for key, value in table["places"][place].items() if not key.startswith("why")}
+    server, local, gpus = _server(card.name, place), assumptions(card.kind, place), USUAL_SERVER
     currency = local.pop("currency")
-    grade = table["kinds"]["consumer" if card.kind in ("consumer", "laptop") else "datacenter"]
-    of_kind = {key: value for key, value in grade.items() if not key.startswith("why")}
-    gpus = USUAL_SERVER
     kw = said.kw or (server["kw"] / server["gpus"] if server else _kw(card))
     local |= {name: in_usd(local[name], currency) for name in ("price_per_kwh", "salary")}
-    found = Cluster(price=price * gpus, gpus=gpus, kw=kw * gpus, **local, **of_kind)
-    return replace(found, **_said(said))
+    return replace(Cluster(price=price * gpus, gpus=gpus, kw=kw * gpus, **local), **_said(said))
 
 
 def _said(said: Economics) -> dict[str, Any]:
@@ -138,8 +143,7 @@ def _own_purchase(name: str) -> Purchase | None:
 
 def _server(name: str, place: str) -> dict[str, Any] | None:
     """The dated price of a server with the card; where none is known of Europe, the American one."""
-    asked = place if place == "cn" else "us"
-    return next((row for row in known()["servers"] if (row["gpu"], row["place"]) == (name, asked)), None)
+    return server_of(name, place if place == "cn" else "us")
 
 
 def _kw(card: Accelerator) -> float:

@@ -98,14 +98,18 @@ def _unit(usd: float, count: int, stated: str | None, prices: list[ClassPrice]) 
     return "instance", why, f"{usd:g} 美元/小时按 {count} 张卡合计理解；若是单卡价请写“每卡”"
 
 
+def _listings(price: ClassPrice) -> str:
+    return "1 listing" if price.listings == 1 else f"{price.listings} listings"
+
+
 def _of_class(price: ClassPrice) -> Assumed:
     """Class, spread, day and source of the price taken."""
     day = price.as_of or "undated"
-    spread = f"{price.low:.2f}-{price.high:.2f}, {price.listings} listings"
-    why = f"median of {price.provider_class}, USD per card and hour ({spread}; {day}; {price.cheapest.source})"
+    facts = f"{price.low:.2f}-{price.high:.2f}; {day}; {price.cheapest.source}"
+    why = f"median of {price.provider_class}, {_listings(price)}, USD per card and hour ({facts})"
     day_zh = price.as_of or "无日期"
     why_zh = (
-        f"{price.provider_class} 类的中位价，美元/卡时（{price.low:.2f}–{price.high:.2f}，{price.listings} 条报价；"
+        f"{price.provider_class} 类 {price.listings} 条报价的中位价，美元/卡时（{price.low:.2f}–{price.high:.2f}；"
         f"{day_zh}；{price.cheapest.source}）"
     )
     return Assumed(field="price", value=round(price.middle, 4), why=why, why_zh=why_zh, measured=True)

@@ -9,7 +9,7 @@ from bot.digest.subscription import Subscription
 from bot.digest.workloads import WorkloadCost
 from bot.prices.offers import Offer
 from bot.prices.purchases import Purchase
-from bot.prices.ranking import ranked
+from bot.prices.ranking import is_current, ranked
 from bot.prices.view import Lows, PriceAnswer, Priced, Teller, Wanted, prices
 
 MOST_NEW = 5
@@ -48,10 +48,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Cheapest:
-    """The cheapest offers of a card, one for each class; on demand before spot."""
+    """The cheapest offers of a card, one for each class; on demand before spot.
+
+    ``as_of``: the newest day of them where none of today's sources speaks of the card.
+    """
 
     gpu: str
     offers: list[Priced]
+    as_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +136,14 @@ def _told(found: Iterable[Offer], wanted: Subscription, teller: Teller) -> list[
 
 
 def _cheapest(gpu: str, offers: Sequence[Offer], wanted: Subscription, now: datetime, teller: Teller) -> Cheapest:
-    found = []
+    best: list[Offer] = []
     for spot in (False, True):
         for name in wanted.classes:
             group = [one for one in offers if one.gpu == gpu and one.provider_class == name and one.spot == spot]
-            found += [teller.offer(one) for one in ranked(group, now, 1).offers]
-    return Cheapest(gpu, found)
+            best += ranked(group, now, 1).offers
+    today = [one for one in best if is_current(one, now)]
+    as_of = "" if today else max((one.as_of for one in best), default="")
+    return Cheapest(gpu, [teller.offer(one) for one in today or best], as_of)
 
 
 def cheapest_usd(gpu: str, spot: bool, classes: Sequence[str], offers: Sequence[Offer], now: datetime) -> Offer | None:

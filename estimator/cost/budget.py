@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from estimator.cost.interruptions import FAST, Checkpointing, waste
+from estimator.cost.interruptions import FAST, Checkpointing, chance_of_failure, waste
 from estimator.cost.tables import table_of
 from estimator.errors import EstimatorError
+
+WORTH_TELLING = 1.0
+"""Per cent of a chance from which on a bill names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,12 @@ def _checked(plan: Budget, price: float) -> None:
 
 def _retries(plan: Budget, hours: float) -> Line:
     share = waste(plan.gpu_count, plan.checkpointing, plan.hours_between) if plan.retries else 0.0
-    why = f"failures and restarts: {share:.2%} of the time on {plan.gpu_count} cards (Young/Daly)"
-    why_zh = f"故障与重启：{plan.gpu_count} 张卡约损失 {share:.2%} 的时间（Young/Daly）"
+    cards, cards_zh = ("1 card" if plan.gpu_count == 1 else f"{plan.gpu_count} cards"), f"{plan.gpu_count} 张卡"
+    why = f"failures and restarts: {share:.2%} of the time on {cards} (Young/Daly)"
+    why_zh = f"故障与重启：{cards_zh}约损失 {share:.2%} 的时间（Young/Daly）"
+    chance = 100 * chance_of_failure(plan.gpu_count, plan.gpu_hours / plan.gpu_count)
+    if plan.hours_between is None and chance >= WORTH_TELLING:
+        why, why_zh = f"{why}, a chance of {chance:.2g} % of any", f"{why_zh}，至少中断一次的概率 {chance:.2g}%"
     return Line("retries", hours * share, why, why_zh)
 
 

@@ -55,12 +55,6 @@ def step_of(what: Decoding, card: Accelerator) -> Step | None:
     return Step(low, expected, high, max(bounds, key=bounds.__getitem__))
 
 
-def tokens_per_second(what: Decoding, card: Accelerator) -> tuple[float, float, float] | None:
-    """Generated tokens per second over all requests: low, expected, high; None where the bandwidth is not known."""
-    step = step_of(what, card)
-    return (what.requests / step.high, what.requests / step.expected, what.requests / step.low) if step else None
-
-
 def weights_read(weights_bytes: float, active: int, total: int, requests: int) -> float:
     """Bytes of weights that a step reads: of a mixture, the more experts the more requests choose their own.
 

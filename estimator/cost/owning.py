@@ -100,18 +100,17 @@ def owning(cluster: Cluster) -> Owning:
     )
 
 
-def cluster_of(gpu: str, kind: str, place: str, gpus: int = 8, price: float | None = None) -> Cluster | None:
-    """The default assumptions for owning a card in a place; None when no price of it is known there."""
+def assumptions(kind: str, place: str) -> dict[str, Any]:
+    """The fields of a cluster of this kind of card ("consumer", "datacenter" …) in a place, in its currency."""
     table = known()
-    server = next((row for row in table["servers"] if (row["gpu"], row["place"]) == (gpu, place)), None)
-    if price is None and server is None:
-        return None
-    where = {key: value for key, value in table["places"][place].items() if not key.startswith("why")}
     grade = table["kinds"]["consumer" if kind in ("consumer", "laptop") else "datacenter"]
-    of_kind = {key: value for key, value in grade.items() if not key.startswith("why")}
-    each = price if price is not None or server is None else server["price"] / server["gpus"]
-    watts = server["kw"] / server["gpus"] if server else 1.0
-    return Cluster(price=(each or 0) * gpus, gpus=gpus, kw=watts * gpus, **where, **of_kind)
+    found = {**table["places"][place], **grade}
+    return {name: value for name, value in found.items() if not name.startswith("why")}
+
+
+def server_of(gpu: str, place: str) -> dict[str, Any] | None:
+    """The dated price of a server with a card in a place; None where none is known."""
+    return next((row for row in known()["servers"] if (row["gpu"], row["place"]) == (gpu, place)), None)
 
 
 def break_even_utilisation(cost_per_hour: float, rent_per_hour: float) -> float:

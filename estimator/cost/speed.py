@@ -143,13 +143,6 @@ def timing(job: Job, card: Accelerator, given: Utilisation | None = None, uplift
     return Timing(fast, expected * (1 + raised), slow * (1 + raised), job.tokens / expected, each, used, raised)
 
 
-def measured_utilisation(tokens_per_second: float, job: Job, card: Accelerator) -> Utilisation:
-    """The utilisation behind a speed over all cards that the user measured."""
-    assert card.peak_tflops
-    share = tokens_per_second * flops_per_token(job.work) / (job.gpu_count * card.peak_tflops * 1e12)
-    return Utilisation(share, share, share, "your own tokens per second", "用户实测的 token/s")
-
-
 def given_speed(
     job: Job, card: Accelerator, tokens_per_second: float | None = None, mfu: float | None = None
 ) -> Timing | None:

@@ -9,6 +9,7 @@ from bot.answer import Answer
 from bot.answers.card import fonts
 from bot.answers.card.picture import EDGE, WIDTH, label_language, picture_templates
 from bot.answers.card.shape import LONGEST_ALT, Card, Picture
+from bot.answers.layout import width
 from bot.prices.money import SIGNS
 from bot.prices.view import CardPrices, PriceAnswer
 from bot.texts import name_of, say
@@ -18,9 +19,11 @@ COLOURS = {
     "hyperscaler-cn": "#f2c94c", "marketplace-cn": "#2bc4b4", "own": "#ff7eb6", "lease-cn": "#80848e",
     "index": "#b5bac1",
 }  # fmt: skip
-LEFT, TOP, HIGH = 52, 46, 132
+LEFT, TOP, HIGH = 60, 64, 132
 """Where the lines begin, in units of the drawing, and how high they go."""
 ROOM = 1.08
+HALF = 20
+"""Columns of letters of a class with its price that half a picture's width has room for."""
 MOST_TEXT = 3_000
 
 
@@ -82,18 +85,19 @@ def _svg(lang: str, found: PriceAnswer, card: CardPrices) -> str:
     if lines:
         prices = [price for line in card.history for _, price in line.points]
         days = sorted({day for line in card.history for day, _ in line.points})
-        title = say(lang, "prices.picture_title", gpu=card.gpu, currency=found.currency)
+        under = say(lang, "prices.picture_under", currency=found.currency)
+        columns = 2 if max(width(f"{line.name} {line.figure}") for line in lines) <= HALF else 1
         axis = [_money(max(prices), found), _money(min(prices), found)]
         return (
             picture_templates()
             .get_template("price_lines.svg.j2")
-            .render(title=title, lines=lines, days=days, axis=axis, **values)
+            .render(title=card.gpu, under=under, lines=lines, days=days, axis=axis, columns=columns, **values)
         )
-    title = say(lang, "prices.picture_ranges", gpu=card.gpu, currency=found.currency)
+    under = say(lang, "prices.picture_ranges", currency=found.currency, days=_days(lang, card))
     return (
         picture_templates()
         .get_template("price_ranges.svg.j2")
-        .render(title=title, bars=_bars(lang, found, card), **values)
+        .render(title=card.gpu, under=under, bars=_bars(lang, found, card), **values)
     )
 
 
@@ -113,6 +117,12 @@ def _lines(lang: str, found: PriceAnswer, card: CardPrices) -> list[Drawn]:
         drawn.append(Drawn(_name(lang, line.provider_class), _money(line.points[-1][1], found),
                            COLOURS[line.provider_class], points))  # fmt: skip
     return drawn
+
+
+def _days(lang: str, card: CardPrices) -> str:
+    """The newest day of the prices on demand."""
+    days = [row.last_day for row in card.ranges if not row.spot and row.provider_class != "index" and row.last_day]
+    return max(days, default=say(lang, "prices.undated"))
 
 
 def _bars(lang: str, found: PriceAnswer, card: CardPrices) -> list[Drawn]:

@@ -178,3 +178,15 @@ def test_thresholds() -> None:
 def test_zones_are_found_by_city() -> None:
     assert zones("shang")[0] == "Asia/Shanghai"
     assert "America/New_York" in zones("new york")
+
+
+def test_an_old_price_is_no_cheapest_beside_todays_and_stands_under_its_day_alone() -> None:
+    old = made(0.1, provider="old", provider_class="broker", as_of="2026-08-19")
+    post = post_of(wish(), date(2026, 11, 30), NOW, [old, made(0.5, seen_at=NOW)], News())
+    assert [(one.provider, cheapest.as_of) for cheapest in post.cheapest for one in cheapest.offers] == [("acme", "")]
+    other = made(9.0, gpu="H100 SXM5 80GB", seen_at=NOW)
+    wanted = wish(gpus=("RTX 4090", "H100 SXM5 80GB"))
+    post = post_of(wanted, date(2026, 11, 30), NOW, [old, other], News())
+    assert [cheapest.as_of for cheapest in post.cheapest] == ["2026-08-19", ""]
+    assert "**RTX 4090** (as of 2026-08-19) $0.10" in digest_text(post, "en")
+    assert "**RTX 4090**（截至 2026-08-19）$0.10" in digest_text(post, "zh")
