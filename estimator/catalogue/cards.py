@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from statistics import median
 
 from estimator.datafiles import read_text
 
@@ -85,6 +86,13 @@ def class_totals(nominal: int) -> tuple[float, float] | None:
     """The smallest and the largest real total, in GiB, of NVIDIA cards sold with ``nominal`` GB."""
     totals = list(_totals(nominal))
     return (min(low for low, _high in totals), max(high for _low, high in totals)) if totals else None
+
+
+@cache
+def class_middle(nominal: int) -> float | None:
+    """The real total, in GiB, that half of those cards reach: what one of which only the size is known may have."""
+    totals = [(low + high) / 2 for low, high in _totals(nominal)]
+    return median(totals) if totals else None
 
 
 def _totals(nominal: int) -> Iterator[tuple[float, float]]:

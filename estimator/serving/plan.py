@@ -5,6 +5,7 @@ from typing import Any
 
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch
+from estimator.catalogue.cards import class_middle
 from estimator.errors import EstimatorError
 from estimator.schema import Parallel, Run, Serving
 from estimator.serving.facts import GIB, Version, engine_version, facts
@@ -68,6 +69,7 @@ class Plan:
 def plan_of(run: Run, arch: Architecture, gpu: GpuMatch | None) -> Plan:
     """The plan of a run whose defaults are filled."""
     tensor, stages = split_of(run)
+    total = total_of(gpu) if gpu else None
     check_split(arch, tensor)
     engine = run.engine or "vllm"
     serving = run.serving or Serving()
@@ -75,8 +77,8 @@ def plan_of(run: Run, arch: Architecture, gpu: GpuMatch | None) -> Plan:
         arch=arch,
         engine=engine,
         version=engine_version(engine, run.stack),
-        total=total_of(gpu) if gpu else None,
-        unsure_total=(gpu.usable_high - gpu.usable_low) // 2 if gpu and gpu.kind == "class" else 0,
+        total=total,
+        unsure_total=max(total - gpu.usable_low, 0) if total and gpu and gpu.kind == "class" else 0,
         taken=int((run.reserved_by_others_gib or 0) * GIB),
         vendor=gpu.vendor if gpu else "NVIDIA",
         card=gpu.name if gpu else "",
@@ -96,8 +98,10 @@ def plan_of(run: Run, arch: Architecture, gpu: GpuMatch | None) -> Plan:
 
 
 def total_of(gpu: GpuMatch) -> int:
-    """The card's memory as engines print it; the middle of what torch was seen to report for other cards."""
+    """The card's memory as engines print it; for other cards the middle of what torch was seen to report."""
     known = facts()["total_gib"].get(gpu.name)
+    if known is None and gpu.kind == "class":
+        known = class_middle(round(gpu.nominal_gb))
     return int(known * GIB) if known else (gpu.usable_low + gpu.usable_high) // 2
 
 
