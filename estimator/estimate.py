@@ -3,6 +3,7 @@
 from estimator import card, frameworks, positions
 from estimator.alternatives import alternatives
 from estimator.breakdown import at_peak
+from estimator.caches import at_the_end
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
 from estimator.defaults import Facts, filled
 from estimator.downgrades.around import Around, Outcome
@@ -237,13 +238,16 @@ def regime_name(setting: Setting) -> str:
 
 
 def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
-    """Everything that one card holds."""
+    """Everything that one card holds; between the steps of a generation its cache stays."""
     around = spread_around(setting)
     held = card.reserved(sizes, around)
+    steady = peak.steady + sizes.workspace
+    if not setting.regime.training:
+        steady = min(steady + at_the_end(setting, peak).bytes, sizes.allocated)
     return PerGpu(
         allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),
         interval=card.interval(sizes, around), peak_phase=peak.phase, phases=_phases(peak, sizes.workspace),
-        at_peak=at_peak(setting, peak, sizes.workspace), steady=peak.steady + sizes.workspace,
+        at_peak=at_peak(setting, peak, sizes.workspace), steady=steady,
     )  # fmt: skip
 
 
