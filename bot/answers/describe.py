@@ -1,6 +1,7 @@
 """The parts of an answer that are rows and names rather than sentences."""
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from functools import cached_property
 from typing import Any
@@ -114,7 +115,10 @@ class Describer:
         gpu, count = run.get("gpu"), run.get("gpu_count") or 1
         if not gpu:
             return ""
-        name = ", ".join(self._card(one) for one in gpu) if isinstance(gpu, list) else self._card(gpu)
+        if isinstance(gpu, list) and len(gpu) == count:
+            kinds = Counter(map(self._card, gpu))
+            return " + ".join(f"{times} x {name}" if times > 1 else name for name, times in kinds.items())
+        name = ", ".join(map(self._card, gpu)) if isinstance(gpu, list) else self._card(gpu)
         return f"{count} x {name}" if count > 1 else name
 
     def _card(self, name: str) -> str:

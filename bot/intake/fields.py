@@ -93,6 +93,14 @@ def _is_inside(sheet: Sheet, start: int, end: int) -> bool:
     return before or (end < len(tokens) and tokens[end].glued and tokens[end].kind == tokens[end - 1].kind != "han")
 
 
+def read_sequence_parallel(sheet: Sheet) -> None:
+    """``sequence parallel``, before its first word is taken for a length."""
+    for index in sheet.free_starts():
+        word = sheet.phrase(index, "parallel_switch")
+        if word is not None:
+            sheet.read(word.value, True, index, word.end, "the residual stream is dealt out too")
+
+
 def read_parallel_sizes(sheet: Sheet) -> None:
     """``tp2``, ``tp=4``, ``tensor parallel 8``."""
     for index in sheet.free_starts():

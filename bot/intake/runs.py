@@ -1,7 +1,7 @@
 """From readings to runs: every combination that is asked about, each with only what the message said."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from bot.intake.economics import economics_of
@@ -56,7 +56,7 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
     shared = _shared_fields(sheet)
     models: list[Fields] = [{"model": name} for name in named_models(sheet)] or [{}]
     methods: list[Fields] = [{"method": name} for name in _methods(sheet)] or [{}]
-    hardware: list[Fields] = [_hardware_fields(one) for one in sheet.values("hardware")] or [{}]
+    hardware: list[Fields] = _hardware(sheet)
     formats: list[Fields] = [{"weight_format": name} for name in sheet.values("weight_format")] or [{}]
     shapes = _shapes(sheet)
     layouts: list[Fields] = _layouts(sheet, shared)
@@ -128,6 +128,8 @@ def _parallel_fields(sheet: Sheet) -> Fields:
     for name in ("tensor", "pipeline", "context", "expert"):
         if sizes := sheet.values(name):
             fields[name] = sizes[-1]
+    if sheet.values("sequence") and fields.get("tensor", 1) > 1:
+        fields["sequence"] = True
     return fields
 
 
@@ -142,6 +144,28 @@ def _offload_fields(sheet: Sheet) -> Fields:
     both = "zero3" in sheet.values("parallelism") or not sheet.values("parallelism")
     parameters = {"parameters": place} if both and "optimizer" not in places else {}
     return {"offload": {"optimizer": place, **parameters, **activations}}
+
+
+JOINERS = frozenset({"+", "&", "and", "plus", "和", "加", "加上", "以及", "与", "跟", "a", "an", "one"})
+"""What may stand between the cards of one set; commas and "or" stand between alternatives."""
+
+
+def _hardware(sheet: Sheet) -> list[Fields]:
+    """The sets of cards; unlike cards that are joined by "+" or "and" are one set where the run is spread over it."""
+    parts = sorted((one for one in sheet.readings if one.field == "hardware"), key=lambda one: one.start)
+    sets = [_hardware_fields(one) for one in sheet.values("hardware")]
+    if len(sets) < 2 or len(sets) != len(parts) or sheet.against or not _is_spread(sheet):
+        return sets or [{}]
+    between = [{word.text for word in sheet.tokens[one.end : other.start]} for one, other in pairwise(parts)]
+    if all(words and words <= JOINERS for words in between) and all("gpu" in one for one in sets):
+        names = [one["gpu"] for one in sets for _ in range(one.get("gpu_count", 1))]
+        return [{"gpu": names, "gpu_count": len(names)}]
+    return sets
+
+
+def _is_spread(sheet: Sheet) -> bool:
+    """Whether a way to share a model out over cards is named."""
+    return bool(set(sheet.values("parallelism")) & set(SHARDING) or sheet.values("tensor") or sheet.values("pipeline"))
 
 
 def _hardware_fields(hardware: Hardware) -> Fields:

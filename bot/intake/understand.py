@@ -18,6 +18,7 @@ from bot.intake.fields import (
     read_limits,
     read_other_memory,
     read_parallel_sizes,
+    read_sequence_parallel,
     read_tools,
 )
 from bot.intake.hardware import read_hardware
@@ -89,6 +90,7 @@ def read_sheet(text: str) -> Sheet:
     read_refusals(sheet)
     read_token_amounts(sheet)
     read_economics(sheet)
+    read_sequence_parallel(sheet)
     read_keyed_numbers(sheet)
     read_amounts(sheet)
     read_image_sizes(sheet)

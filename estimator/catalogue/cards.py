@@ -37,6 +37,9 @@ class Card:
     flash2: str
     flash3: str
     notes: str
+    bus: str = ""
+    fabric: float = 0.0
+    """GB/s of NVLink or another link of its own between cards, 0 without."""
 
 
 @cache
@@ -62,6 +65,8 @@ def _card(row: dict[str, str]) -> Card:
         flash2=row["flash_attn2"],
         flash3=row["flash_attn3"],
         notes=row["notes"],
+        bus=row["bus"],
+        fabric=float(row["nvlink_or_fabric_gbs"] or 0),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from estimator.catalogue import find_gpu
 from estimator.parallel.layout import Layout
+from estimator.parallel.links import bus_of, has_fabric
 from estimator.schema import Block, Run
 from estimator.setting import Setting
 from estimator.step.tape import FULL, HALF
@@ -173,19 +174,47 @@ def _evidence(layout: Layout) -> tuple[str, str]:
 
 def _hardware(run: Run) -> Iterator[Note]:
     """Mixed cards and several machines: what holds the others back."""
-    names = sorted(set(run.gpu)) if isinstance(run.gpu, list) else []
+    names = sorted(set(run.gpu)) if isinstance(run.gpu, list) else [run.gpu] if run.gpu else []
     if len(names) > 1:
         smallest = min((find_gpu(name) for name in names), key=lambda match: match.usable_low).name
+        link, link_zh = _slowest_bus([find_gpu(name).name for name in names])
         yield (
             "gpu",
             names,
-            f"mixed cards: every rank holds the same share, so {smallest}, the smallest, decides",
-            f"混用显卡：每张卡分到的份额相同，因此由最小的 {smallest} 决定",
+            f"mixed cards: every rank holds the same share, so {smallest}, the smallest, decides{link}",
+            f"混用显卡：每张卡分到的份额相同，因此由最小的 {smallest} 决定{link_zh}",
         )
+    elif names and run.task == "train" and run.parallel is not None and run.parallel.tensor > 1:
+        yield from _without_fabric(find_gpu(names[0]).name)
     if (run.nodes or 1) > 1 and run.task == "train":
         yield (
             "nodes",
             run.nodes,
             f"{run.nodes} machines: the network between them is the slowest link; keep tensor parallel inside one",
             f"{run.nodes} 台机器：机器间网络是最慢的链路；张量并行请放在单机内",
+        )
+
+
+def _slowest_bus(names: list[str]) -> tuple[str, str]:
+    """Unlike cards have no NVLink between them: they talk over the bus, at the pace of the slowest."""
+    known = [(speed, bus) for bus, speed in map(bus_of, names) if speed]
+    if len(known) < len(names):
+        return "", ""
+    speed, bus = min(known)
+    return (
+        f"; cards of different kinds share no NVLink, so {bus} ({speed:.0f} GB/s each way) is the slowest link",
+        f"；不同型号的卡之间没有 NVLink，最慢的链路是 {bus}（单向 {speed:.0f} GB/s）",
+    )
+
+
+def _without_fabric(name: str) -> Iterator[Note]:
+    """Tensor parallel sends activations in every layer; without NVLink they go over the bus."""
+    bus, speed = bus_of(name)
+    if speed and has_fabric(name) is False:
+        yield (
+            "parallel.tensor",
+            name,
+            f"{name} has no NVLink: tensor parallel exchanges activations in every layer over {bus} ({speed:.0f} GB/s "
+            "each way), the slowest link",
+            f"{name} 没有 NVLink：张量并行每层都要经 {bus}（单向 {speed:.0f} GB/s）交换激活值，这是最慢的链路",
         )

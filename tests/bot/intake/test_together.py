@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot.intake.understand import understand
+from estimator.catalogue.gpus import find_gpu
 
 NAMES = ("gpu", "gpu_count", "nodes", "memory_gb")
 
@@ -111,3 +112,26 @@ def test_a_list_of_sizes_keeps_its_first() -> None:
 def test_a_member_named_behind_its_family_is_one_model() -> None:
     assert len({run["resolved_model"] for run in understand("how much vram for llama 4 scout inference").runs}) == 1
     assert len(understand("how much vram for llama 4 scout inference").runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus"),
+    [
+        ("llama 3 8b qlora on 2x 3090 and 1x 4090 fsdp", ["RTX 3090", "RTX 3090", "RTX 4090"]),
+        ("llama 3 8b lora zero3 on 3090 + 4090", ["RTX 3090", "RTX 4090"]),
+        ("llama 3 8b lora ddp 双卡3090和4090", ["RTX 3090", "RTX 3090", "RTX 4090"]),
+    ],
+)
+def test_unlike_cards_that_share_a_run_are_one_set(text: str, gpus: list[str]) -> None:
+    runs = understand(text).runs
+    assert [([find_gpu(name).name for name in run["gpu"]], run["gpu_count"]) for run in runs] == [(gpus, len(gpus))]
+
+
+@pytest.mark.parametrize("text", ["llama 3 8b lora zero3 on 3090 or 4090", "llama 3 8b lora on 3090 and 4090"])
+def test_alternatives_stay_apart(text: str) -> None:
+    assert len(understand(text).runs) == 2
+
+
+def test_sequence_parallel_is_no_length() -> None:
+    (run,) = understand("llama 3 8b full megatron tp 4 on 4 a100 sequence parallel").runs
+    assert run["parallel"]["sequence"] is True and "seq_len" not in run and run["gpu_count"] == 4

@@ -117,7 +117,7 @@ def test_the_smallest_of_mixed_cards_and_the_slowest_link_are_named() -> None:
         gpu=["RTX 4090", "RTX 3060"],
         precision="fsdp-mixed-bf16",
     )
-    assert any(note.field == "gpu" and "3060" in note.why for note in found.notes)
+    assert any(note.field == "gpu" and "3060" in note.why and "PCIe 4.0 x16" in note.why for note in found.notes)
     assert any(note.field == "nodes" and "slowest" in note.why for note in found.notes)
 
 
@@ -147,3 +147,10 @@ def test_layers_that_do_not_train_have_no_gradients_to_share(method: str, zero: 
     some, every = (estimate(Run.model_validate(run | {"method": one})).per_gpu for one in (method, "full"))
     assert some is not None and every is not None
     assert some.allocated_peak < every.allocated_peak
+
+
+def test_tensor_parallel_without_nvlink_names_the_bus() -> None:
+    layout: dict[str, Any] = {"parallel": {"tensor": 2}, "gpu_count": 2}
+    bare, bridged = (answer(gpu=name, **layout).notes for name in ("RTX 4090", "RTX 3090"))
+    assert any("PCIe 4.0 x16 (32 GB/s each way)" in note.why and "NVLink" in note.why_zh for note in bare)
+    assert not any("PCIe" in note.why for note in bridged)
