@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import NamedTuple
 
 from bot.costs.bill import job_offers
@@ -14,10 +15,13 @@ from bot.prices.offers import NOT_BY_THE_HOUR, Offer
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model
 from estimator.cost.accelerators import accelerator_of
 from estimator.downgrades import hardware
+from estimator.downgrades.around import Outcome
+from estimator.downgrades.mildest import mildest
 from estimator.economics import PricedOffer, TimeEstimate
 from estimator.errors import EstimatorError
 from estimator.estimate import around_of, completed, estimate, outcome_of, with_format
-from estimator.schema import Estimate, Run
+from estimator.plan import plan_on_card
+from estimator.schema import Run
 
 MOST_CARDS, MOST_BESIDE = 8, 4
 """Cards that are told with a rank, and those without beside them."""
@@ -131,14 +135,20 @@ def _holding(asked: Run, card: _Priced, model: ModelMatch) -> Run | None:
         first = outcome_of(complete, model)
         if first is not None and first.fits:
             return run
-        for more in _spread(run, complete, model, gpu):
-            wide = completed(with_format(more, model), model, gpu)[0]
-            outcome = outcome_of(wide, model)
-            if outcome is not None and outcome.fits:
-                return more
+        return _least(_spread(run, complete, model, gpu), model, gpu)
     except EstimatorError:
         return None
-    return None
+
+
+def _least(wider: list[Run], model: ModelMatch, gpu: GpuMatch) -> Run | None:
+    """The run on the fewest cards that hold it."""
+
+    @cache
+    def look(place: int) -> tuple[Run, Outcome | None]:
+        return wider[place], outcome_of(completed(with_format(wider[place], model), model, gpu)[0], model)
+
+    most = look(len(wider) - 1)[1] if wider else None
+    return wider[mildest(len(wider), look)] if most is not None and most.fits else None
 
 
 def _spread(run: Run, complete: Run, model: ModelMatch, gpu: GpuMatch) -> list[Run]:
@@ -188,11 +198,11 @@ def _planned(bare: Run, asked: Run, short: list[_Priced], model: ModelMatch, bou
     for card in sorted(short, key=_by_the_hour)[: 2 * MOST_PLANS]:
         if len({one.gpu for one in planned}) == MOST_PLANS:
             break
-        found = _with_plan(bare.model_copy(update={"gpu": card.name}))
-        candidate = _candidate(found.plan.run, asked, card, model) if found and found.plan and found.plan.run else None
-        if found is None or found.plan is None or candidate is None:
+        plan = plan_on_card(bare.model_copy(update={"gpu": card.name}))
+        candidate = _candidate(plan.run, asked, card, model) if plan and plan.run else None
+        if plan is None or candidate is None:
             continue
-        steps, steps_zh = ([getattr(step, name) for step in found.plan.chain] for name in ("title", "title_zh"))
+        steps, steps_zh = ([getattr(step, name) for step in plan.chain] for name in ("title", "title_zh"))
         planned += [
             best.model_copy(update={"fits": False, "steps": steps, "steps_zh": steps_zh})
             for best in _best(candidate.offers)
@@ -205,13 +215,3 @@ def _by_the_hour(card: _Priced) -> tuple[bool, float]:
     """Cards whose price has a day come first: others have no rank, whatever they cost."""
     dated = [price.cheapest.usd_per_gpu_hour for price in card.prices if price.cheapest.day]
     return not dated, min(dated or [price.low for price in card.prices])
-
-
-def _with_plan(run: Run) -> Estimate | None:
-    """The estimate with the cheapest chain of changes, unless that needs other cards."""
-    try:
-        found = estimate(run)
-    except EstimatorError:
-        return None
-    bought = found.plan is not None and any(step.money_cost != "none" for step in found.plan.chain)
-    return None if found.plan is None or bought else found

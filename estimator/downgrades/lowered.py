@@ -29,6 +29,12 @@ def lowered(asked: Run, filled: Run, outcome: Outcome, around: Around) -> tuple[
     return [step(made, pinner.change(made.before, made.run)) for made in ranked], _plan(asked, chain(search), around)
 
 
+def planned(asked: Run, filled: Run, outcome: Outcome, around: Around) -> Plan | None:
+    """The cheapest chain that fits on the very card."""
+    moves = [move for move in moves_of(filled, ranks(order_of(filled))) if move.name not in HARDWARE]
+    return _plan(asked, chain(Search(filled, outcome, around, moves)), around)
+
+
 def order_of(run: Run) -> str:
     """The order of moves: ``details.downgrade_order``, or what suits the stage: pretraining keeps all weights."""
     asked = (run.details or {}).get("downgrade_order")
