@@ -43,6 +43,13 @@ class Segment:
     x: float
     width: float
 
+    def middle(self, line: float | None, room: float) -> float | None:
+        """Where its figure stands: within the larger piece where a line cuts it; None where it has no room."""
+        start, end = self.x, self.x + self.width
+        if line is not None and abs(line - (start + end) / 2) < room / 2:
+            start, end = (start, line) if line - start > end - line else (line, end)
+        return (start + end) / 2 if end - start > room else None
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:

@@ -5,8 +5,9 @@ from bot.answers.card.assumed import assumed_line
 from bot.answers.card.budget import Section, filled
 from bot.answers.card.picture import picture_of
 from bot.answers.card.shape import Card
-from bot.answers.card.table import code
+from bot.answers.card.table import COLUMNS, code
 from bot.answers.card.voice import Voice, gib
+from bot.answers.layout import width
 from estimator.schema import Estimate, Verdict
 
 MOST_RUNS = 10
@@ -55,8 +56,13 @@ def rows(voice: Voice) -> str:
     """Two lines for every run: what it is, and its peak with the verdict or the card that holds it."""
     lines = [voice.say("peaks")]
     for index, found in enumerate(voice.answer.estimates[:MOST_RUNS]):
-        lines += [voice.label(index), f" {_result(voice, index, found)}"]
+        lines += [_narrow(voice.label(index)), f" {_result(voice, index, found)}"]
     return code(lines)
+
+
+def _narrow(label: str) -> str:
+    """The label, its parts closer together where it would else be cut."""
+    return label if width(label) <= COLUMNS else label.replace(" · ", "·")
 
 
 def _result(voice: Voice, index: int, found: Estimate) -> str:

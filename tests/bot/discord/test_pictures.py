@@ -48,6 +48,7 @@ async def drawn(lab: SimpleNamespace, done: Any, who: Any, name: str, folder: Pa
     [
         ("ann", "does-not-fit-en", {"model": "llama3 8b", "method": "full", "gpu": "RTX 4090", "length": 4096}),
         ("wei", "fits-zh", {"model": "0.5b", "method": "lora", "gpu": "8GB"}),
+        ("wei", "compared-zh", {"model": "7b", "gpu": "24GB", "length": 4096}),
     ],
 )
 async def test_a_card_is_drawn(

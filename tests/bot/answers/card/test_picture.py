@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bot.answers.card import Picture, cards_of, fonts
+from bot.answers.card.picture import Segment
 from bot.answers.render import rendered
 from estimator.schema import Fit
 from tests.bot.answers.card.made import too_big
@@ -92,3 +93,13 @@ def test_the_picture_is_a_png_twice_as_wide_as_its_units(monkeypatch: pytest.Mon
     assert card.picture and card.picture.png.startswith(b"\x89PNG")
     assert struct.unpack(">I", card.picture.png[16:20]) == (800,)
     assert len(card.picture.png) < 200_000
+
+
+@pytest.mark.parametrize(("line", "place"), [(None, 50.0), (5.0, 50.0), (60.0, 30.0), (40.0, 70.0), (500.0, 50.0)])
+def test_a_figure_stands_beside_the_line_that_cuts_its_stretch(line: float | None, place: float) -> None:
+    assert Segment("weights", 1, "#000", 0.0, 100.0).middle(line, 44) == place
+
+
+def test_a_stretch_without_room_has_no_figure() -> None:
+    assert Segment("weights", 1, "#000", 0.0, 30.0).middle(None, 44) is None
+    assert Segment("weights", 1, "#000", 0.0, 60.0).middle(30.0, 44) is None
