@@ -65,4 +65,4 @@ def draft_of(plan: Plan) -> tuple[int, int]:
     fmt = find_model(name).weight_format
     tensor = plan.tensor if arch.heads % plan.tensor == 0 else 1
     token = sum(cache.layers * cache.token for cache in layer_caches(arch, plan.kv_dtype, tensor))
-    return rank_weights(arch, fmt, plan.itemsize, tensor).bytes, token
+    return rank_weights(arch, fmt, plan.itemsize, tensor, packs_experts=True).bytes, token

@@ -14,6 +14,7 @@ from estimator.serving.solve import fits, largest
 OURS = 8192
 STEP = 1024
 OLLAMA_FORMAT = "Q4_K_M"
+HALF = "fp16"
 UNUSED = ("framework", "attention", "logits", "precision", "micro_batch")
 """Assumptions about transformers that say nothing of an engine."""
 
@@ -41,8 +42,19 @@ def _named(run: Run, said: list[Assumption]) -> tuple[Run, list[Assumption]]:
         run = run.model_copy(update={"framework": run.engine})
     kept = [one for one in said if one.field not in UNUSED]
     if run.weight_format is None and any(one.field == "precision" for one in said):
-        kept.append(note("precision", run.precision, "the type of the published weights", "发布权重的类型"))
+        run, why = _type(run)
+        kept.append(why)
     return run, kept
+
+
+def _type(run: Run) -> tuple[Run, Assumption]:
+    """The published type, but no engine keeps fp32 unless told (vLLM's and SGLang's ``auto``, GGUF conversions)."""
+    if run.precision != "fp32":
+        return run, note("precision", run.precision, "the type of the published weights", "发布权重的类型")
+    run = run.model_copy(update={"precision": HALF})
+    return run, note(
+        "precision", HALF, "published in fp32, which engines turn to 16 bit", "发布为 fp32，引擎会转成 16 位"
+    )
 
 
 def _ollama_format() -> Assumption:

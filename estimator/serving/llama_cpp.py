@@ -105,7 +105,7 @@ def layers_of(spread: Spread, card: int) -> list[int]:
 def kinds_of(arch: Architecture, spread: Spread) -> tuple[tuple[tuple[str, int], ...], ...]:
     """How many layers of each kind lie on each card."""
     return tuple(
-        tuple(Counter(arch.layer_types[layer] for layer in layers_of(spread, card)).items())
+        tuple(Counter(arch.layer_types[layer % arch.layers] for layer in layers_of(spread, card)).items())
         for card in range(spread.count)
     )
 

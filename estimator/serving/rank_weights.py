@@ -32,24 +32,31 @@ PLACED = {**LABELS, "tower": ("image tower", "图像塔"), "rotary": ("rotary ta
 
 @lru_cache(maxsize=512)
 def rank_weights(
-    arch: Architecture, fmt: str | None, itemsize: int, tensor: int = 1, stages: int = 1, absorbs: bool = True
+    arch: Architecture,
+    fmt: str | None,
+    itemsize: int,
+    tensor: int = 1,
+    stages: int = 1,
+    absorbs: bool = True,
+    packs_experts: bool = False,
 ) -> Weights:
     """Bytes of the fullest rank.
 
     ``fmt`` None for plain weights of ``itemsize``. ``absorbs``: latent attention keeps two more matrices made of its
-    up-projection (vLLM, SGLang).
+    up-projection (vLLM, SGLang). ``packs_experts``: stacked experts are packed whatever the format's own library does
+    (vLLM's BitsAndBytesMoEMethod; transformers 5 leaves them in 16 bit).
     """
-    return _Rank(arch, fmt, itemsize, tensor, stages, absorbs).weights()
+    return _Rank(arch, fmt, itemsize, tensor, stages, absorbs, packs_experts).weights()
 
 
 class _Rank:
     def __init__(
-        self, arch: Architecture, fmt: str | None, itemsize: int, tensor: int, stages: int, absorbs: bool
+        self, arch: Architecture, fmt: str | None, itemsize: int, tensor: int, stages: int, absorbs: bool, experts: bool
     ) -> None:
         self.arch, self.itemsize, self.tensor, self.stages = arch, itemsize, tensor, stages
         found = weight_format(fmt) if fmt else None
         self.format: WeightFormat | None = None if found is None or found.scheme == "plain" else found
-        self.absorbs = absorbs
+        self.absorbs, self.packs_experts = absorbs, experts
         self.size: Counter[str] = Counter()
         self.elements: Counter[tuple[str, str]] = Counter()
 
@@ -86,7 +93,11 @@ class _Rank:
 
     def _packed(self, weight: Weight) -> bool:
         mixture = self.arch.experts is not None
-        if self.format is None or not self.format.covers(weight, mixture):
+        if self.format is None:
+            return False
+        if self.packs_experts and self.format.scheme.startswith("bitsandbytes") and weight.role == "expert":
+            return len(weight.shape) > 1
+        if not self.format.covers(weight, mixture):
             return False
         family = facts()["kept_by_family"].get(self.format.name, {}).get(self.arch.model_type, ())
         return weight.part not in family and not (mixture and weight.part in facts()["kept"].get(self.format.name, ()))

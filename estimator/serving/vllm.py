@@ -177,4 +177,4 @@ def spread_of(plan: Plan) -> float:
 def weights_of(plan: Plan) -> Weights:
     """The weights of one rank."""
     fmt = facts()["vllm"]["formats"].get(plan.fmt, plan.fmt)
-    return rank_weights(plan.arch, fmt, plan.itemsize, plan.tensor, plan.stages)
+    return rank_weights(plan.arch, fmt, plan.itemsize, plan.tensor, plan.stages, packs_experts=True)

@@ -227,3 +227,28 @@ def test_sglang_keeps_slots_for_states_apart() -> None:
     assert many.serving is not None
     state = 48 * (48 * 128 * 128 * 4 + 3 * (2 * 16 * 128 + 48 * 128) * 2)
     assert (few.serving.kv_bytes or 0) - (many.serving.kv_bytes or 0) == 4 * 5 * state
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "llama.cpp"])
+def test_engines_keep_no_fp32_unless_told(engine: str) -> None:
+    found = answer(model="EleutherAI/gpt-j-6b", engine=engine, context_len=1024)
+    told = answer(model="EleutherAI/gpt-j-6b", engine=engine, context_len=1024, precision="fp32")
+    assert found.serving is not None
+    assert told.serving is not None
+    assert (told.serving.weights_bytes or 0) > 1.9 * (found.serving.weights_bytes or 0)
+    assert any(one.field == "precision" and "16 bit" in one.why for one in found.assumptions)
+
+
+def test_vllm_packs_the_experts_that_bitsandbytes_itself_leaves() -> None:
+    run = {"model": "qwen3-30b-a3b", "weight_format": "nf4", "context_len": 1024}
+    served, generated = answer(**run, engine="vllm").serving, answer(**run, engine="hf", task="infer").serving
+    assert served is not None
+    assert generated is not None
+    assert (served.weights_bytes or 0) < 20e9 < 50e9 < (generated.weights_bytes or 0)
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "vllm", "exllama"])
+def test_encoders_beside_decoders_are_dealt_out_too(engine: str) -> None:
+    found = answer(model="google-t5/t5-base", engine=engine, context_len=512)
+    assert found.serving is not None
+    assert found.serving.weights_bytes
