@@ -37,10 +37,14 @@ class Sizes(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Shares of static and dynamic bytes: bounds of the allocated peak, and what the allocator's segments add."""
+    """Shares of static and dynamic bytes: bounds of the allocated peak, and what the allocator's segments add.
+
+    ``plain``: bytes below and above that grow with neither.
+    """
 
     static: tuple[float, float]
     dynamic: tuple[float, float]
+    plain: tuple[int, int]
     reserved: tuple[float, float, float]
 
 
@@ -49,7 +53,8 @@ def spread(sureness: str, regime: str) -> Spread:
     """The spread of an architecture this well known, run this way."""
     table = constants()
     bounds = table["allocated"][sureness]
-    return Spread(tuple(bounds["static"]), tuple(bounds["dynamic"]), tuple(table["reserved"][regime]))
+    shares = tuple(bounds["static"]), tuple(bounds["dynamic"])
+    return Spread(*shares, tuple(bounds["bytes"]), tuple(table["reserved"][regime]))
 
 
 def interval(sizes: Sizes, around: Spread) -> Interval:
@@ -60,8 +65,9 @@ def interval(sizes: Sizes, around: Spread) -> Interval:
 
 def _bounds(sizes: Sizes, around: Spread) -> tuple[int, int]:
     allocated, static, dynamic = sizes.allocated, sizes.static, sizes.dynamic
-    low = int(allocated + static * around.static[0] + dynamic * around.dynamic[0])
-    return low, int(allocated + static * around.static[1] + dynamic * around.dynamic[1])
+    low = int(allocated + static * around.static[0] + dynamic * around.dynamic[0]) + around.plain[0]
+    high = int(allocated + static * around.static[1] + dynamic * around.dynamic[1]) + around.plain[1]
+    return max(low, sizes.workspace), high
 
 
 def reserved(sizes: Sizes, around: Spread) -> Range:
@@ -97,7 +103,7 @@ def _context() -> tuple[int, int, int]:
 
 def most_dynamic(usable: int, sizes: Sizes, around: Spread) -> int:
     """Dynamic bytes up to which the high end of the device range stays within ``usable``."""
-    left = usable - _context()[2] - sizes.workspace - sizes.static * (1 + around.static[1])
+    left = usable - _context()[2] - sizes.workspace - around.plain[1] - sizes.static * (1 + around.static[1])
     return int(left / (1 + around.dynamic[1] + around.reserved[2])) - 4
 
 

@@ -217,7 +217,10 @@ def sizes_of(setting: Setting, peak: Peak, gpu: GpuMatch | None) -> card.Sizes:
 
 def spread_around(setting: Setting) -> card.Spread:
     """How far the truth may lie from the estimate."""
-    sureness = "near" if "near" in setting.regime.quirks else spread_of(setting.arch.model_type)
+    regime = setting.regime
+    sureness = "near" if "near" in regime.quirks else spread_of(setting.arch.model_type)
+    if sureness == "exact":
+        sureness = "inference" if not regime.training else "stated" if "stated" in regime.quirks else "exact"
     return card.spread(sureness, regime_name(setting))
 
 

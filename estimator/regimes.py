@@ -6,7 +6,7 @@ from estimator.errors import EstimatorError
 from estimator.habits import old_habits, old_loss
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
-from estimator.stack import before_5, linear_experts
+from estimator.stack import before_5, linear_experts, versions_stated
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.families import SINGLE
 from estimator.step.regime import AdapterRegime, Regime
@@ -221,12 +221,12 @@ STAGE_QUIRKS = {"logsoftmax": "log-softmax", "old_logps": "old-logps", "temperat
 
 
 def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
-    """Habits of one framework, and "near" for modes that are not described operation by operation.
+    """Habits of one framework, "near" for modes that are not described operation by operation, "stated" versions.
 
     LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
     """
     unsure = any(inexact_modes(run)) or near(run, arch)
-    found: tuple[str, ...] = ("near",) if unsure else ()
+    found: tuple[str, ...] = ("near",) if unsure else ("stated",) if versions_stated(run) else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
     found += old_loss(run, arch.model_type) + old_habits(run, arch.model_type)
     if runs_in_litgpt(run, arch):

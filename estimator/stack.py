@@ -73,6 +73,21 @@ def release_of(version: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2] or 0)) if found else (999, 0)
 
 
+THROUGH_TRANSFORMERS = ("transformers", "trl", "peft", "llama-factory", "axolotl", "ms-swift")
+"""Frameworks whose steps are those of transformers' own model code."""
+
+
+def versions_stated(run: Run) -> bool:
+    """Whether the run names the release of transformers that it uses, and not the one that is taken when none is.
+
+    A loop that keeps its outputs is one of its own: what else it does is not known.
+    """
+    if run.outputs_kept:
+        return False
+    named = (run.stack or {}).get("transformers")
+    return run.framework in THROUGH_TRANSFORMERS and named not in (None, MODELLED["transformers"])
+
+
 def before_5(run: Run) -> bool:
     """Whether the run uses a transformers older than 5."""
     return release_of((run.stack or {}).get("transformers") or "") < (5, 0)

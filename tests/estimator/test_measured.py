@@ -19,8 +19,8 @@ def test_allocated_peaks(rows: list[Measured]) -> None:
     assert found.median <= 0.001
     assert found.ninth <= 0.015
     assert min(row.error for row in rows if row.metric == "allocated") >= -0.025
-    assert 0.85 <= found.inside <= 0.99
-    assert found.width <= 0.08
+    assert 0.85 <= found.inside <= 0.97
+    assert found.width <= 0.02
 
 
 def test_reserved_peaks(rows: list[Measured]) -> None:
@@ -40,7 +40,7 @@ def test_no_source_is_far_off(rows: list[Measured]) -> None:
     by_source = defaultdict(list)
     for row in rows:
         by_source[row.source].append(row[1:4])
-    assert mean(figures(found).median for found in by_source.values()) <= 0.027
+    assert mean(figures(found).median for found in by_source.values()) <= 0.025
 
 
 def test_lora_and_qlora_under_older_stacks_are_equal(rows: list[Measured]) -> None:
@@ -61,4 +61,4 @@ def test_a_model_with_a_loss_of_its_own_is_equal(rows: list[Measured]) -> None:
     """gpt_bigcode before transformers 4.49: no fp32 logits, the cache returned under checkpointing, one projection."""
     seen = [row for row in rows if "santacoder" in row.case["run"]["model"]]
     assert len(seen) == 15
-    assert max(abs(row.error) for row in seen) <= 0.004
+    assert max(abs(row.error) for row in seen) <= 0.007
