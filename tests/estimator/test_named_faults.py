@@ -39,3 +39,14 @@ def test_a_host_that_is_too_small_is_told(ram: float | None, told: bool) -> None
     said = [note for note in found.notes if note.field == "host_ram_gib"]
     assert bool(said) is told
     assert all(f"{found.host.ram / (1 << 30):.1f} GiB" in note.why and "96 GiB" in note.why_zh for note in said)
+
+
+def test_a_fused_gate_is_two_linears_in_litgpt() -> None:
+    run = {"task": "train", "method": "lora", "framework": "litgpt", "seq_len": 512}
+    fused, apart = (
+        estimate(Run.model_validate({**run, "model": model})).per_gpu
+        for model in ("microsoft/Phi-3-mini-4k-instruct", "mistral-7b-v0.1")
+    )
+    assert fused is not None and apart is not None
+    parts = {block.item: block.bytes for block in fused.at_peak}
+    assert parts["adapter"] > 0 and fused.allocated_peak < apart.allocated_peak

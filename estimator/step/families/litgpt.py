@@ -126,8 +126,11 @@ def _placed(x: Tensor, width: int) -> Tensor:
 def _mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:
     """Gated, or one activation kernel between two linears."""
     up, down = layer.module_of("up_proj"), layer.module_of("down_proj")
-    gate = layer.module_of("gate_proj")
-    if gate:
+    gate, fused = layer.module_of("gate_proj"), layer.module_of("gate_up_proj")
+    if fused:  # litgpt's conversion takes it apart
+        first, second = (_linear(layer, x, fused, half) for half in ("gate", "up"))
+        h = ops.mul(ops.keeps_input(first), second)
+    elif gate:
         first, second = _linear(layer, x, gate), _linear(layer, x, up)
         h = ops.mul(ops.keeps_input(first), second)
     else:
@@ -135,15 +138,16 @@ def _mlp(model: Model, layer: Layer, x: Tensor) -> Tensor:
     return _linear(layer, h, down)
 
 
-def _linear(layer: Layer, x: Tensor, name: str) -> Tensor:
-    """A linear, with its adapter where it carries one."""
+def _linear(layer: Layer, x: Tensor, name: str, half: str = "") -> Tensor:
+    """A linear, or a half of one that is fused elsewhere, with its adapter where it carries one."""
     adapter, weight = layer.regime.adapter, layer.shapes[f"{name}.weight"]
-    width = layer.out_features(name, weight.shape)
-    out = _frozen(layer, x, weight.numel, width, layer.has(f"{name}.bias"))
+    parts = 2 if half else 1
+    width = layer.out_features(name, weight.shape) // parts
+    out = _frozen(layer, x, weight.numel // parts, width, layer.has(f"{name}.bias"))
     if adapter is None or not carries(adapter, name):
         return out
-    down = layer.extra(f"{name}.lora_A", x.width * adapter.rank, adapter.itemsize)
-    up = layer.extra(f"{name}.lora_B", width * adapter.rank, adapter.itemsize)
+    down = layer.extra(f"{name}.{half}lora_A", x.width * adapter.rank, adapter.itemsize)
+    up = layer.extra(f"{name}.{half}lora_B", width * adapter.rank, adapter.itemsize)
     low = linear(ops.dropout(x, adapter.dropout), down, None, adapter.rank)
     return ops.add(out, ops.scale(linear(low, up, None, width)))
 
