@@ -142,16 +142,26 @@ def _cached(run: Run) -> int:
 
 def fuller_stage(setting: Setting, steps: int) -> Setting:
     """The first or the last stage of a pipeline of so many micro-batches, whichever needs more."""
-    last = setting._replace(layout=replace(setting.layout, stage="last", in_flight=1))
-    stages = [_accumulating(stage, steps) for stage in (setting, last)]
-    return max(stages, key=lambda stage: peak_of(stage).live)
+    layout = setting.layout
+    last = setting._replace(layout=replace(layout, stage="last", in_flight=layout.in_flight_last))
+    moments = [moment for stage in (setting, last) for moment in fullest_moments(stage, steps)]
+    return max(moments, key=lambda moment: peak_of(moment).live)
 
 
-def _accumulating(setting: Setting, steps: int) -> Setting:
-    """Under FSDP2: gradients of earlier micro-batches wait while as many as ever are in flight if there are more."""
-    if setting.layout.engine != "fsdp2":
-        return setting
-    return setting._replace(regime=replace(setting.regime, accumulates=steps > setting.layout.in_flight))
+def fullest_moments(stage: Setting, steps: int) -> list[Setting]:
+    """Under FSDP2, when whole gradients wait for the last micro-batch: as many as ever in flight, with gradients of
+    earlier ones if there are any by then; else also the moment after the first backward."""
+    flight = stage.layout.in_flight
+    if stage.layout.engine != "fsdp2":
+        return [stage]
+    if steps > flight:
+        return [_accumulating(stage, True, flight)]
+    return [_accumulating(stage, False, flight), *([_accumulating(stage, True, flight - 1)] if flight > 1 else [])]
+
+
+def _accumulating(stage: Setting, accumulates: bool, flight: int) -> Setting:
+    regime = replace(stage.regime, accumulates=accumulates)
+    return stage._replace(regime=regime, layout=replace(stage.layout, in_flight=flight))
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:

@@ -17,8 +17,6 @@ from estimator.step.tape import Leaf, Tape, Tensor
 class Fsdp2(Runtime):
     """The runtime of one rank."""
 
-    reduces = True
-
     def __init__(self, tape: Tape, layout: Layout, units: Units, accumulates: bool) -> None:
         self.ledger = Ledger(tape)
         self.layout = layout
@@ -30,6 +28,8 @@ class Fsdp2(Runtime):
         self.units = units
         self.accumulates = accumulates and not layout.whole_gradients
         self.waits = accumulates and layout.whole_gradients
+        self.reduces = not (self.waits and layout.reduce in (0, layout.gather))
+        """Gradients that wait in the type they are made in are added to at once, each by itself."""
         self.buffer = 0
         """Bytes of the forward's last gathering."""
         self.copy = 0

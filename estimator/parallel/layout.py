@@ -23,7 +23,7 @@ class Layout:
     every layer; ``sequence``: the residual stream is dealt out to them too, ``loss_parallel``: the logits,
     ``whole_ends``: embedding and head are not (transformers' own plan). ``context``: ranks that share
     each sequence; ``expert``: ranks that share the experts. ``pipeline``: stages of layers; ``stage``: the one looked
-    at (first | last), with ``in_flight`` micro-batches whose activations it keeps.
+    at (first | last), with ``in_flight`` micro-batches whose activations it keeps, ``in_flight_last`` in the last.
     """
 
     engine: str = "none"
@@ -60,6 +60,7 @@ class Layout:
     expert: int = 1
     pipeline: int = 1
     in_flight: int = 1
+    in_flight_last: int = 1
     stage: str = ""
 
     @property

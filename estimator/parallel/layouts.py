@@ -22,17 +22,21 @@ def layout_of(run: Run, regime: Regime) -> Layout:
     return layout if set(groups) == {1} else with_groups(layout, run, parallel)
 
 
-def in_flight(run: Run, parallel: Parallel) -> int:
-    """Micro-batches whose activations the first stage keeps, in whole stages rounded up.
+def in_flight(run: Run, parallel: Parallel, last: bool = False) -> int:
+    """Micro-batches whose activations the first (the last) stage keeps, in whole stages rounded up.
 
-    1F1B (Narayanan et al. 2021): as many as there are stages; interleaved with v chunks a rank: the warm-up of
-    2 (p - 1) + (v - 1) p chunks and the one at work, v of which make a stage. GPipe: all of the step.
+    1F1B (Narayanan et al. 2021): as many as there are stages, and one in the last; interleaved with v chunks a rank:
+    the warm-up of 2 (p - 1) + (v - 1) p chunks (without the first term in the last rank) and the one at work, v of
+    which make a stage. GPipe: all of the step, in every stage.
     """
     stages, chunks, steps = parallel.pipeline, parallel.virtual_stages, run.grad_accum or 1
     if (parallel.schedule or "").lower() in ("gpipe", "afab"):
         return max(steps, 1)
     if chunks > 1:
-        return min(-(-(2 * (stages - 1) + (chunks - 1) * stages + 1) // chunks), max(steps, stages))
+        ahead = 0 if last else 2 * (stages - 1)
+        return min(-(-(ahead + (chunks - 1) * stages + 1) // chunks), max(steps, stages))
+    if last:
+        return 1
     return min(stages, steps) if steps > 1 else stages
 
 
@@ -58,6 +62,7 @@ def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
         expert=parallel.expert,
         pipeline=parallel.pipeline,
         in_flight=in_flight(run, parallel),
+        in_flight_last=in_flight(run, parallel, last=True),
         stage="first" if parallel.pipeline > 1 else "",
         tensor=parallel.tensor,
         sequence=parallel.sequence,

@@ -23,7 +23,7 @@ def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime,
     runtime = _engine(tape, arch, parts, regime, layout)
     if layout.tensor > 1:
         runtime.tensor = TensorParallel(layout)
-    runtime.context, runtime.stage = layout.context, layout.stage
+    runtime.context, runtime.stage, runtime.expert = layout.context, layout.stage, layout.expert
     return runtime
 
 

@@ -152,9 +152,9 @@ def _stages(run: Run, layout: Layout) -> Iterator[Note]:
         yield (
             "parallel.expert",
             layout.expert,
-            f"experts dealt out to {layout.expert} cards, tokens balanced; buffers of the exchange are not counted; "
-            "described, not traced",
-            f"专家由 {layout.expert} 张卡分担，假定 token 均衡；未计入 token 交换的缓冲区；依据定义，未经跟踪验证",
+            f"experts dealt out to {layout.expert} cards, tokens balanced; the exchange as the engines' code makes it, "
+            "described and not traced",
+            f"专家由 {layout.expert} 张卡分担，假定 token 均衡；token 交换按引擎代码计算，未经跟踪验证",
         )
     if layout.engine == "megatron":
         yield (

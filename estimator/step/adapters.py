@@ -79,12 +79,14 @@ def _update(
     from estimator.step.model import linear
 
     down, up = matrices
-    x = ops.dropout(x, adapter.dropout)
     tensor, part = layer.parted(name)
     if tensor is None:
-        return ops.scale(_matrix(layer, _matrix(layer, x, down, adapter.rank), up, width))
-    update = tensor.after(linear(x, down, None, adapter.rank), part)
-    return ops.scale(linear(tensor.before(update, part), up, None, width))
+        update = _matrix(layer, ops.dropout(x, adapter.dropout), down, adapter.rank)
+        update = _matrix(layer, update, up, width)
+        return ops.scale(update)
+    update = tensor.after(linear(ops.dropout(x, adapter.dropout), down, None, adapter.rank), part)
+    update = linear(tensor.before(update, part), up, None, width)
+    return ops.scale(update)
 
 
 def _matrix(layer: "Layer", x: Tensor, leaf: Leaf, width: int) -> Tensor:

@@ -34,19 +34,32 @@ def experts(model: Model, layer: Layer, x: Tensor, weights: Tensor, indices: Ten
     count, total = indices.width, mixture(model).experts
     stacks = Stacks(layer)
     ids, order = routing.order_by_expert(indices)
-    chosen = routing.take(x, ops.integers(order, order.rows, order.width), x.width * count)
+    chosen = exchanged(layer, routing.take(x, ops.integers(order, order.rows, order.width), x.width * count))
     weights = routing.take(weights, order, count)
     narrow, counts, offsets = routing.histogram(ids, total)
     name = layer.name_of("experts.gate_up_proj") or layer.name_of("experts.up_proj")
-    width = layer.weight(name).width // total // x.width * count
+    width = layer.weight(name).width // layer.shapes[name].shape[0] // x.width * count
     out = _product(stacks, chosen, name, offsets, ids, width)
     out = gate(model, out)
-    out = _product(stacks, out, layer.name_of("experts.down_proj"), offsets, ids, x.width * count)
+    out = exchanged(layer, _product(stacks, out, layer.name_of("experts.down_proj"), offsets, ids, x.width * count))
     weighted = ops.mul(out, weights)
     weighted = routing.take(weighted, routing.inverse(order), weighted.width)
     summed = routing.sum_chosen(weighted, count)
     del narrow, counts, stacks
     return ops.cast(summed, x.itemsize)
+
+
+def exchanged(layer: Layer, x: Tensor) -> Tensor:
+    """Pairs sent to the ranks that have their experts, or back: an all-to-all and a copy in the experts' order.
+
+    As torchtitan and Megatron-core dispatch tokens (torchtitan/distributed/expert_parallel.py, megatron/core/
+    transformer/moe/token_dispatcher.py), with as many pairs received as sent; both ways make new gradients too.
+    """
+    if layer.runtime is None or layer.runtime.expert == 1:
+        return x
+    for _ in range(2):
+        x = ops.fresh_gradient(ops.copy(x))
+    return x
 
 
 def _product(stacks: Stacks, x: Tensor, name: str, offsets: Tensor, ids: Tensor, width: int) -> Tensor:

@@ -25,6 +25,8 @@ class Runtime:
     """What is added where layers are shared by several ranks."""
     context = 1
     """Ranks that share each sequence."""
+    expert = 1
+    """Ranks that the experts are dealt out to."""
     stage = ""
     """The pipeline stage that is looked at: first (no loss), last (no embedding), or "" for a whole model."""
 

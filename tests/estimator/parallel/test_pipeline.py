@@ -9,7 +9,8 @@ from estimator import setting
 from estimator.catalogue import find_model
 from estimator.errors import EstimatorError
 from estimator.estimate import completed, definite, estimate
-from estimator.schema import Run
+from estimator.parallel.layouts import in_flight
+from estimator.schema import Parallel, Run
 from tests.estimator.cases import cases
 
 ROWS = list(cases("traced_pipeline.jsonl"))
@@ -25,11 +26,24 @@ def test_a_stage_under_fsdp2_is_as_traced(row: dict[str, Any]) -> None:
     run = Run.model_validate(row["run"])
     model = find_model(run.model)
     whole = definite(completed(run, model, None)[0], model, None)
-    stage = whole._replace(layout=replace(whole.layout, stage=row["stage"], in_flight=row["in_flight"]))
-    found = setting.peak_of(setting._accumulating(stage, row["run"]["grad_accum"]))
+    flight = whole.layout.in_flight if row["stage"] == "first" else whole.layout.in_flight_last
+    stage = whole._replace(layout=replace(whole.layout, stage=row["stage"], in_flight=flight))
+    moments = map(setting.peak_of, setting.fullest_moments(stage, row["run"]["grad_accum"]))
+    found = max(moments, key=lambda moment: moment.live)
     assert found.live == row["measured"]["bytes"]
     assert found.phases["backward"] == row["phases"]["bwd"]
     assert found.steady == row["steady_bytes"]
+
+
+def test_every_gpipe_stage_keeps_all_micro_batches_and_interleaved_chunks_add_to_the_last() -> None:
+    def flights(**parallel: Any) -> tuple[int, int]:
+        layout = Parallel(engine="fsdp2", pipeline=4, **parallel)
+        run = Run.model_validate({"model": DENSE, "grad_accum": 12})
+        return in_flight(run, layout), in_flight(run, layout, last=True)
+
+    assert flights() == (4, 1)
+    assert flights(schedule="gpipe") == (12, 12)
+    assert flights(virtual_stages=2) == (6, 3)
 
 
 def peak(model: dict[str, Any], **parallel: Any) -> int:
