@@ -149,8 +149,11 @@ def fuller_stage(setting: Setting, steps: int) -> Setting:
 
 
 def fullest_moments(stage: Setting, steps: int) -> list[Setting]:
-    """Under FSDP2, when whole gradients wait for the last micro-batch: as many as ever in flight, with gradients of
-    earlier ones if there are any by then; else also the moment after the first backward."""
+    """When a stage may be fullest under FSDP2, where whole gradients wait for the last micro-batch.
+
+    As many as ever in flight, with gradients of earlier ones if there are any by then; else also after the first
+    backward.
+    """
     flight = stage.layout.in_flight
     if stage.layout.engine != "fsdp2":
         return [stage]
