@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from estimator.schema import Verdict
 from knowledge.facts import Facts, holds
 from knowledge.logs.message import Message
-from knowledge.phrases import phrase
+from knowledge.phrases import Text, phrase
 from knowledge.reading import Entry, FixText, Guarded, causes
 
 MOST_CAUSES = 5
@@ -83,20 +83,21 @@ class Found:
 
 def ranked(lowered: str, facts: Facts) -> list[Found]:
     """The causes that the text and the facts speak for, best first; none when nothing does."""
-    found = [_weighed(entry, lowered, facts) for entry in causes()]
+    text = Text(lowered)
+    found = [_weighed(entry, text, facts) for entry in causes()]
     kept = sorted((one for one in found if one.score >= LEAST), key=lambda one: (-one.score, one.entry.id))
     told = kept and (kept[0].score >= ALONE or "format" in facts or _speaks_of_memory(lowered))
     return kept[:MOST_CAUSES] if told else []
 
 
-def _speaks_of_memory(lowered: str) -> bool:
-    return any(phrase(text).found_in(lowered) for text in ("{oom}", "{memory}", "allocat~", "# ?(g|gb|gib|mb|mib)"))
+def _speaks_of_memory(text: Text) -> bool:
+    return any(phrase(words).found_in(text) for words in ("{oom}", "{memory}", "allocat~", "# ?(g|gb|gib|mb|mib)"))
 
 
-def _weighed(entry: Entry, lowered: str, facts: Facts) -> Found:
+def _weighed(entry: Entry, text: Text, facts: Facts) -> Found:
     weight, evidence = 0.0, []
     for signal in entry.evidence:
-        told = signal.evidence(lowered, facts)
+        told = signal.evidence(text, facts)
         if told is not None:
             weight += signal.weight
             evidence += told if signal.weight > 0 else []

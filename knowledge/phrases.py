@@ -1,8 +1,8 @@
 """Phrases that a text may hold, written for people and compiled to patterns.
 
 Plain words match themselves in lower case, Latin ones as whole words. A space also matches "_", "-" or nothing; ``*``
-is up to 45 characters; ``~`` any ending of a word; ``#`` a number; ``(a|b)`` one of several, ``(a|b)?`` or none, ``a?``
-a letter or none; ``{word}`` any of the words of ``words.toml``.
+is up to 45 characters; ``~`` any ending of a word; ``#`` a number, ``##`` one of two digits or more; ``(a|b)`` one of
+several, ``(a|b)?`` or none, ``a?`` a letter or none; ``{word}`` any of the words of ``words.toml``.
 """
 
 import re
@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-PIECES = re.compile(r"\{(?P<word>\w+)\}|(?P<sign>[()|?])|(?P<mark>[*~# ])|(?P<plain>[^*~# {}()|?]+)")
-MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", " ": "[ _-]{0,2}"}
+PIECES = re.compile(r"\{(?P<word>\w+)\}|(?P<sign>[()|?])|(?P<mark>##|[*~# ])|(?P<plain>[^*~# {}()|?]+)")
+MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", "##": r"\d{2,}", " ": "[ _-]{0,2}"}
 LONGEST_QUOTE = 60
+SHORT = 400
+"""Texts up to this long are searched whole."""
+WORD = 40
+"""A word, a number or one of a list is at most about so long."""
 
 Needed = list[tuple[str, ...]]
 """For each part that must occur the plain words of which one must: cheap to look up before the pattern is tried."""
@@ -26,20 +30,71 @@ def shared_words() -> dict[str, list[str]]:
     return words
 
 
+class Text:
+    """A text in lower case in which many phrases are looked for: what was found once is remembered."""
+
+    def __init__(self, lowered: str) -> None:
+        self.lowered = lowered
+        self._held: dict[str, bool] = {}
+        self._found: dict[str, str] = {}
+
+    def holds(self, piece: str) -> bool:
+        """Whether a plain word occurs."""
+        held = self._held.get(piece)
+        if held is None:
+            held = self._held[piece] = piece in self.lowered
+        return held
+
+    def found(self, phrase: "Phrase") -> str:
+        """The words that match a phrase; empty when none do."""
+        words = self._found.get(phrase.text)
+        if words is None:
+            words = self._found[phrase.text] = phrase.searched_in(self)
+        return words
+
+
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase with its pattern."""
+    """A phrase with its pattern; a match is at most ``reach`` characters long."""
 
     text: str
     pattern: re.Pattern[str]
     needed: tuple[tuple[str, ...], ...]
+    reach: int
 
-    def found_in(self, lowered: str) -> str:
+    def found_in(self, lowered: str | Text) -> str:
         """The words of the text that match; empty when none do."""
-        if not all(any(piece in lowered for piece in pieces) for pieces in self.needed):
-            return ""
-        found = self.pattern.search(lowered)
+        return (lowered if isinstance(lowered, Text) else Text(lowered)).found(self)
+
+    def searched_in(self, text: Text) -> str:
+        """The same, searched for."""
+        for pieces in self.needed:
+            if not any(map(text.holds, pieces)):
+                return ""
+        spans = self._spans(text.lowered) if self.needed and len(text.lowered) > SHORT else [(0, len(text.lowered))]
+        found = next((one for span in spans if (one := self.pattern.search(text.lowered, *span))), None)
         return found[0].strip()[:LONGEST_QUOTE] if found else ""
+
+    def _spans(self, lowered: str) -> list[tuple[int, int]]:
+        """Where a match may lie: around the longest words of those that it needs, which are the rarest."""
+        rarest = max(self.needed, key=lambda pieces: min(map(len, pieces)))
+        places = sorted(at for piece in rarest for at in _places(piece, lowered))
+        spans: list[tuple[int, int]] = []
+        for at in places:
+            start = max(0, at - self.reach)
+            if spans and start <= spans[-1][1]:
+                spans[-1] = (spans[-1][0], at + self.reach)
+            else:
+                spans.append((start, at + self.reach))
+        return spans
+
+
+def _places(piece: str, lowered: str) -> list[int]:
+    places, at = [], lowered.find(piece)
+    while at >= 0:
+        places.append(at)
+        at = lowered.find(piece, at + 1)
+    return places
 
 
 @cache
@@ -51,7 +106,8 @@ def phrase(text: str) -> Phrase:
     pattern, needed, end = _options(_Pieces(pieces, _partners(pieces, text)), 0)
     if end != len(pieces):
         raise ValueError(f"brackets without their pair: {text}")
-    return Phrase(text, re.compile(pattern), tuple(needed))
+    reach = len(text) + 45 * text.count("*") + WORD * (1 + text.count("~") + text.count("#") + text.count("{"))
+    return Phrase(text, re.compile(pattern), tuple(needed), reach)
 
 
 @dataclass(frozen=True, slots=True)

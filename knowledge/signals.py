@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from knowledge.facts import Facts, holds, told
-from knowledge.phrases import Phrase, phrase
+from knowledge.phrases import Phrase, Text, phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class Signal:
     beside: tuple[Phrase, ...] = ()
     unless: tuple[Phrase, ...] = ()
 
-    def evidence(self, lowered: str, facts: Facts) -> list[str] | None:
+    def evidence(self, text: Text, facts: Facts) -> list[str] | None:
         """What speaks for the entry, None when the signal does not hold."""
-        if not all(holds(one, facts) for one in self.facts) or any(one.found_in(lowered) for one in self.unless):
+        if not all(holds(one, facts) for one in self.facts) or any(one.found_in(text) for one in self.unless):
             return None
-        quotes = [words for one in self.says if (words := one.found_in(lowered))]
-        if (self.says and not quotes) or (self.beside and not any(one.found_in(lowered) for one in self.beside)):
+        quotes = [words for one in self.says if (words := one.found_in(text))]
+        if (self.says and not quotes) or (self.beside and not any(one.found_in(text) for one in self.beside)):
             return None
         return [f'"{words}"' for words in quotes[:2]] + [told(one, facts) for one in self.facts]
 

@@ -6,8 +6,10 @@ from typing import Any
 from bot.diagnosing.gaps import gap_between
 from bot.diagnosing.moves import MOVES, made
 from bot.diagnosing.runs import known_of, run_in
+from estimator.catalogue import find_model
 from estimator.errors import EstimatorError
-from estimator.schema import Estimate
+from estimator.estimate import outcome_of, refilled
+from estimator.schema import Estimate, Run, Verdict
 from estimator.single import Single
 from knowledge.case import facts_of
 from knowledge.diagnosis import Cause, Diagnosis, Fix, Found, fitting, ranked
@@ -40,6 +42,7 @@ class Wreck:
         self.log: Log = read_log(text)
         self.run = run_in(self.log) if run is None else run
         self._estimator = estimate
+        self._after: dict[str, tuple[int, Verdict | None] | None] = {}
         self.estimate = self._matched(self._peak(self.run) if _is_clear(self.run) else None)
         self.facts: Facts = facts_of(self.log, self.run, self.estimate, known_of(self.run))
 
@@ -86,14 +89,32 @@ class Wreck:
         except EstimatorError:
             return None
 
-    def after(self, made: Single) -> Estimate | None:
-        """What the run needs after a move."""
-        return self._peak(made.run.model_dump(exclude_none=True))
+    def after(self, name: str, made: Single) -> tuple[int, Verdict | None] | None:
+        """The allocated peak of the run after a move, and whether it fits; worked out once for all causes."""
+        if name not in self._after:
+            self._after[name] = self._outcome(made.run)
+        return self._after[name]
+
+    def _outcome(self, run: Run) -> tuple[int, Verdict | None] | None:
+        if self.estimate and self.estimate.serving is None:  # without what only a whole estimate says
+            return training_outcome(run)
+        found = self._peak(run.model_dump(exclude_none=True))
+        return (found.per_gpu.allocated_peak, found.fit.verdict) if found and found.per_gpu else None
 
     def has(self, name: str) -> bool:
         """Whether the text says that the run is already as a move would make it, or the move is of another task."""
         run, move = self.estimate.run if self.estimate else None, MOVES[name]
         return run is not None and (move.field in self.run or move.of_training != (run.task == "train"))
+
+
+def training_outcome(run: Run) -> tuple[int, Verdict | None] | None:
+    """The allocated peak of a run that no engine serves, and whether it fits; None where it cannot be estimated."""
+    try:
+        model = find_model(run.model)
+        found = outcome_of(refilled(run, model), model)
+    except EstimatorError:
+        return None
+    return (found.allocated, found.verdict) if found else None
 
 
 def _is_clear(run: dict[str, Any]) -> bool:
@@ -133,14 +154,14 @@ def _fix(text: FixText, wreck: Wreck, lang: str) -> Fix | None:
     move = wreck.made(text.move)
     if move is None:
         return None if wreck.has(text.move) else fix
-    after = wreck.after(move)
-    if after is None or after.per_gpu is None:
+    after = wreck.after(text.move, move)
+    if after is None:
         return fix
-    peak = after.per_gpu.allocated_peak
-    if peak >= wreck.peak:
-        return None
+    peak, verdict = after
+    if peak >= wreck.peak:  # an engine fills its share with whatever is saved elsewhere
+        return fix if wreck.estimate and wreck.estimate.serving else None
     worked_out = {"change": move.change, "allocated_peak": peak, "saves": wreck.peak - peak,
-                  "verdict": after.fit.verdict, "commands": move.commands}  # fmt: skip
+                  "verdict": verdict, "commands": move.commands}  # fmt: skip
     return fix.model_copy(update=worked_out)
 
 

@@ -37,6 +37,8 @@ def run_in(log: Log) -> Fields:
     if share and not run.get("stage"):
         run = {name: value for name, value in run.items() if name not in OF_TRAINING}
         run |= {"task": "serve", "engine": run.get("engine", "vllm")}
+    if name := _in_folder(run.get("model")):
+        run["model"] = name
     if "task" not in run:
         task = _task(log)
         run |= {"task": task} if task else {}
@@ -47,6 +49,19 @@ def run_in(log: Log) -> Fields:
     if run.get("task") == "train" and "gpu_count" not in run and (cards_seen := _cards_seen(log)) > 1:
         run["gpu_count"] = cards_seen
     return with_facts(settled(run, False)) if run else {}
+
+
+def _in_folder(model: Any) -> str | None:
+    """The model that a local path is named after; None where none is known by such a name."""
+    parts = [part for part in str(model or "").split("/") if part]
+    if len(parts) < 2 or not str(model).startswith(("/", ".", "~")):
+        return None
+    for name in reversed(parts):
+        try:
+            return find_model(name) and name
+        except EstimatorError:
+            continue
+    return None
 
 
 def _cards_seen(log: Log) -> int:

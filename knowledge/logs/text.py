@@ -4,7 +4,7 @@ import re
 
 from knowledge.logs.message import families
 
-HEAD, TAIL = 64 * 2**10, 2**20
+HEAD, TAIL = 64 * 2**10, 2**18
 """Characters that are kept of a long log: the launch at its beginning, the failure at its end."""
 
 WHOLE = 12_000
@@ -13,10 +13,16 @@ WHOLE = 12_000
 SHORT = 2000
 """Texts up to this long may say things twice."""
 
-BEFORE, AFTER = 2600, 1300
+BEFORE, AFTER = 2200, 1000
 """Characters kept around an error."""
+FIRST, LAST = 2000, 1500
+"""Characters kept of the beginning, where the launch is, and of the end."""
+ENDING = 48 * 2**10
+"""An error is looked for in so many characters at the end first."""
+MOST_ERRORS = 4
+"""Places with words of an error that are kept, the last ones."""
 
-EXCERPT = 30_000
+EXCERPT = 14_000
 """No excerpt of a log is longer."""
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
@@ -52,7 +58,7 @@ def cleaned(text: str) -> tuple[str, frozenset[int]]:
         text = ESCAPES.sub("", text)
     text = text.replace("\r\n", "\n").replace("\x00", "")
     if "\r" in text:
-        text = "\n".join(_last_state(line) for line in text.split("\n"))
+        text = "\n".join(_last_state(line) if "\r" in line else line for line in text.split("\n"))
     ranks = frozenset(int(one[1] or one[2]) for one in RANKS.finditer(text) if one[1] or one[2])
     return (RANKS.sub("", text) if ranks or "pid=" in text else text), ranks
 
@@ -63,20 +69,23 @@ def _last_state(line: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """The lines around errors and settings, and the beginning and the end; short texts whole."""
+    """The lines around the last errors and the settings, and the beginning and the end; short texts whole."""
     if len(text) <= SHORT:
         return text
     if len(text) <= WHOLE:
         return _told_once(text)
     lowered = text.lower()
-    spans = [(0, 3000), (len(text) - 2500, len(text))]
-    for mark in (mark for family in families() for mark in family.marks):
-        position = lowered.rfind(mark)
-        if position >= 0:
-            spans.append((position - BEFORE, position + AFTER))
+    errors = _errors(lowered, max(0, len(lowered) - ENDING)) or _errors(lowered, 0)
+    spans = [(0, FIRST), (len(text) - LAST, len(text))]
+    spans += [(at - BEFORE, at + AFTER) for at in sorted(errors)[-MOST_ERRORS:]]
     spans += [(at - 20, at + NEAR) for mark in SETTINGS if (at := lowered.rfind(mark)) >= 0]
-    pieces = [text[start:end] for start, end in _merged([_lines_of(text, *span) for span in spans])]
-    return _told_once("\n".join(pieces)[-EXCERPT:])
+    pieces = [_told_once(text[start:end]) for start, end in _merged([_lines_of(text, *span) for span in spans])]
+    return _told_once("\n".join(pieces))[-EXCERPT:]
+
+
+def _errors(lowered: str, start: int) -> list[int]:
+    """Where words of each kind of message occur last, from ``start`` on."""
+    return [at for family in families() for mark in family.marks if (at := lowered.rfind(mark, start)) >= 0]
 
 
 def _told_once(text: str) -> str:
