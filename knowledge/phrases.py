@@ -7,6 +7,7 @@ several, ``(a|b)?`` or none, ``a?`` a letter or none; ``{word}`` any of the word
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,8 +15,8 @@ from importlib.resources import files
 PIECES = re.compile(r"\{(?P<word>\w+)\}|(?P<sign>[()|?])|(?P<mark>##|[*~# ])|(?P<plain>[^*~# {}()|?]+)")
 MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", "##": r"\d{2,}", " ": "[ _-]{0,2}"}
 LONGEST_QUOTE = 60
-SHORT = 400
-"""Texts up to this long are searched whole."""
+MOST_PLACES = 100
+"""Words that occur more often do not narrow a search down."""
 WORD = 40
 """A word, a number or one of a list is at most about so long."""
 
@@ -35,15 +36,15 @@ class Text:
 
     def __init__(self, lowered: str) -> None:
         self.lowered = lowered
-        self._held: dict[str, bool] = {}
+        self._places: dict[str, tuple[int, ...]] = {}
         self._found: dict[str, str] = {}
 
-    def holds(self, piece: str) -> bool:
-        """Whether a plain word occurs."""
-        held = self._held.get(piece)
-        if held is None:
-            held = self._held[piece] = piece in self.lowered
-        return held
+    def places(self, piece: str) -> tuple[int, ...]:
+        """Where a plain word occurs, the first places."""
+        places = self._places.get(piece)
+        if places is None:
+            places = self._places[piece] = tuple(_places(piece, self.lowered))
+        return places
 
     def found(self, phrase: "Phrase") -> str:
         """The words that match a phrase; empty when none do."""
@@ -51,6 +52,15 @@ class Text:
         if words is None:
             words = self._found[phrase.text] = phrase.searched_in(self)
         return words
+
+
+def _places(piece: str, lowered: str) -> Iterator[int]:
+    at = lowered.find(piece)
+    for _ in range(MOST_PLACES):
+        if at < 0:
+            return
+        yield at
+        at = lowered.find(piece, at + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +77,29 @@ class Phrase:
         return (lowered if isinstance(lowered, Text) else Text(lowered)).found(self)
 
     def searched_in(self, text: Text) -> str:
-        """The same, searched for."""
+        """The same, searched for around the needed words that are rarest in the text."""
+        rarest: list[int] | None = None
         for pieces in self.needed:
-            if not any(map(text.holds, pieces)):
+            places = [at for piece in pieces for at in text.places(piece)]
+            if not places:
                 return ""
-        spans = self._spans(text.lowered) if self.needed and len(text.lowered) > SHORT else [(0, len(text.lowered))]
+            if len(places) < MOST_PLACES and (rarest is None or len(places) < len(rarest)):
+                rarest = places
+        spans = [(0, len(text.lowered))] if rarest is None else _spans(sorted(rarest), self.reach)
         found = next((one for span in spans if (one := self.pattern.search(text.lowered, *span))), None)
         return found[0].strip()[:LONGEST_QUOTE] if found else ""
 
-    def _spans(self, lowered: str) -> list[tuple[int, int]]:
-        """Where a match may lie: around the longest words of those that it needs, which are the rarest."""
-        rarest = max(self.needed, key=lambda pieces: min(map(len, pieces)))
-        places = sorted(at for piece in rarest for at in _places(piece, lowered))
-        spans: list[tuple[int, int]] = []
-        for at in places:
-            start = max(0, at - self.reach)
-            if spans and start <= spans[-1][1]:
-                spans[-1] = (spans[-1][0], at + self.reach)
-            else:
-                spans.append((start, at + self.reach))
-        return spans
 
-
-def _places(piece: str, lowered: str) -> list[int]:
-    places, at = [], lowered.find(piece)
-    while at >= 0:
-        places.append(at)
-        at = lowered.find(piece, at + 1)
-    return places
+def _spans(places: list[int], reach: int) -> list[tuple[int, int]]:
+    """The text around places, where a match that holds one of them lies."""
+    spans: list[tuple[int, int]] = []
+    for at in places:
+        start = max(0, at - reach)
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], at + reach)
+        else:
+            spans.append((start, at + reach))
+    return spans
 
 
 @cache

@@ -25,6 +25,8 @@ FORMS = {
 }
 WRAPPED = ("torch", "mps")
 """Families whose messages are longer than a line of a terminal."""
+COMPLETE = {"tried", "total", "free", "allocated", "process_in_use", "reserved_unallocated"}
+"""Numbers of which a message has no more."""
 MOST_CANDIDATES = 40
 """Messages of one family that are looked at, the last first: with many ranks each prints its own."""
 
@@ -111,9 +113,11 @@ def read_message(flat: str, lowered: str, lines: str = "") -> Message:
     fields: dict[str, Number] = {}
     occurring = [family for family in families() if family.occurs(lowered)]
     for family in occurring:
+        if family.name == "torch_piece" and COMPLETE <= fields.keys():
+            continue
         for name, value in _read(family, flat).items():
             fields.setdefault(name, value)
-    if occurring and occurring[0].name in WRAPPED and "\n" in lines:
+    if occurring and occurring[0].name in WRAPPED and "\n" in lines and not COMPLETE <= fields.keys():
         for name, value in _read(occurring[0], lines.replace("\n", "")).items():
             fields.setdefault(name, value)
     return Message.model_validate(fields)
@@ -125,10 +129,13 @@ def _read(family: Family, flat: str) -> dict[str, Number]:
         return {}
     if not family.reach:
         return _fields(family, flat)
+    read: list[dict[str, Number]] = []
     ends = [*starts[1:], len(flat)]
-    windows = [flat[start : min(end, start + family.reach)] for start, end in zip(starts, ends, strict=True)]
-    read = [_fields(family, window) for window in windows]
-    return max(reversed(read), key=len)
+    for start, end in zip(reversed(starts), reversed(ends), strict=True):
+        read.append(_fields(family, flat[start : min(end, start + family.reach)]))
+        if COMPLETE <= read[-1].keys():
+            break
+    return max(read, key=len)
 
 
 def _fields(family: Family, window: str) -> dict[str, Number]:

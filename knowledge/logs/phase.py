@@ -63,5 +63,11 @@ def _said(name: str, lowered: str) -> bool:
 
 def steps_done(text: str) -> int | None:
     """Steps that a progress bar of training had counted before the end; those of loading have no thousands."""
-    counts = [int(one[1]) for one in STEPS.finditer(text[-TAIL:]) if int(one[2]) > MOST_SHARDS]
-    return counts[-1] if counts else None
+    tail = text[-TAIL:]
+    at = tail.rfind("%|")
+    while at >= 0:
+        found = STEPS.match(tail, max(0, at - 3)) or STEPS.match(tail, max(0, at - 2)) or STEPS.match(tail, at - 1)
+        if found and int(found[2]) > MOST_SHARDS:
+            return int(found[1])
+        at = tail.rfind("%|", 0, at)
+    return None

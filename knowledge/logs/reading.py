@@ -7,6 +7,8 @@ from knowledge.logs.message import Message, derived_from, families, read_message
 from knowledge.logs.phase import phase_of, steps_done
 from knowledge.logs.text import bounded, cleaned, excerpt
 
+LONGEST_LINE = 400
+"""Longer lines are data, unless they are a launch line."""
 SPACES = re.compile(r"\s+")
 TRACE_LINE = re.compile(
     r'^\s*(?:Traceback|File "|\^+$|~+\^|return |raise |self\.|\w+ = |[\w.]+\(.*\)$|(?:-+> *)?\d+ {2,}\S)'
@@ -43,7 +45,8 @@ class Log:
 
     def about_the_run(self) -> str:
         """The lines that people and launchers wrote, without the numbers and frames that programs printed."""
-        kept = [line for line in self.lines.split("\n") if not TRACE_LINE.search(line)]
+        lines = (line if "--" in line else line[:LONGEST_LINE] for line in self.lines.split("\n"))
+        kept = [line for line in lines if not TRACE_LINE.search(line)]
         return PRINTED_NUMBERS.sub(" ", "\n".join(kept))
 
 
