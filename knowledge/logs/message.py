@@ -113,11 +113,11 @@ def read_message(flat: str, lowered: str, lines: str = "") -> Message:
     fields: dict[str, Number] = {}
     occurring = [family for family in families() if family.occurs(lowered)]
     for family in occurring:
-        if family.name == "torch_piece" and COMPLETE <= fields.keys():
+        if family.name == "torch_piece" and fields.keys() >= COMPLETE:
             continue
         for name, value in _read(family, flat).items():
             fields.setdefault(name, value)
-    if occurring and occurring[0].name in WRAPPED and "\n" in lines and not COMPLETE <= fields.keys():
+    if occurring and occurring[0].name in WRAPPED and "\n" in lines and not fields.keys() >= COMPLETE:
         for name, value in _read(occurring[0], lines.replace("\n", "")).items():
             fields.setdefault(name, value)
     return Message.model_validate(fields)
@@ -133,7 +133,7 @@ def _read(family: Family, flat: str) -> dict[str, Number]:
     ends = [*starts[1:], len(flat)]
     for start, end in zip(reversed(starts), reversed(ends), strict=True):
         read.append(_fields(family, flat[start : min(end, start + family.reach)]))
-        if COMPLETE <= read[-1].keys():
+        if read[-1].keys() >= COMPLETE:
             break
     return max(read, key=len)
 
