@@ -9,18 +9,19 @@ from knowledge.diagnosis import HALF, LEAST
 from knowledge.facts import Facts, holds, names_in
 from knowledge.logs.message import families
 from knowledge.logs.phase import phases
-from knowledge.phrases import phrase
+from knowledge.phrases import phrase, shared_words
 from knowledge.reading import Entry, entries, parsed
 from knowledge.telling import PLACE
 
 CLAIMS = 36
 """Claims of the three documents."""
+SIGNAL = {"weight", "says", "facts", "beside", "unless"}
 NOTHING = Facts({}, {})
 
 
 def problems() -> list[str]:
     """One sentence for each fault: of form, of reference, or an entry that nothing reaches."""
-    broken = list(_unreadable())
+    broken = list(_unreadable()) or list(_unwritten())
     if broken:
         return broken
     found = [problem for entry in entries().values() for problem in _of_entry(entry)]
@@ -40,9 +41,24 @@ def _unreadable() -> Iterator[str]:
                 yield f"{path.name}: its id is {entry.id}"
 
 
+def _unwritten() -> Iterator[str]:
+    """Words that are no phrases, and topics that are no words."""
+    for name, words in shared_words().items():
+        for one in words:
+            try:
+                phrase(one)
+            except (ValueError, KeyError) as error:
+                yield f"words.toml: {name}: {error}"
+    for entry in entries().values():
+        for name in {name for row in entry.topics for name in row} - shared_words().keys():
+            yield f"{entry.id}: {name} is no list of words.toml"
+
+
 def _of_entry(entry: Entry) -> Iterator[str]:
     yield from (f"{entry.id}: refers to {other}, which is no entry" for other in entry.see if other not in entries())
     yield from (f"{entry.id}: {phase} is no phase" for phase in entry.phases if phase not in phases())
+    for row in entry.signals:
+        yield from (f"{entry.id}: a signal has no {key}" for key in row.keys() - SIGNAL)
     for comparison in _comparisons(entry):
         yield from (f"{entry.id}: {name} is no fact" for name in names_in(comparison) if name not in _known())
         holds(comparison, NOTHING)

@@ -86,7 +86,7 @@ def ranked(lowered: str, facts: Facts) -> list[Found]:
     text = Text(lowered)
     found = [_weighed(entry, text, facts) for entry in causes()]
     kept = sorted((one for one in found if one.score >= LEAST), key=lambda one: (-one.score, one.entry.id))
-    told = kept and (kept[0].score >= ALONE or "format" in facts or _speaks_of_memory(lowered))
+    told = kept and (kept[0].score >= ALONE or "format" in facts or _speaks_of_memory(text))
     return kept[:MOST_CAUSES] if told else []
 
 

@@ -58,7 +58,10 @@ class Body(BaseModel):
 
 
 class Entry(BaseModel):
-    """One entry; ``asks`` are phrases of questions that it answers, ``claims`` the numbers of the claims it judges."""
+    """One entry; ``asks`` are phrases of questions that it answers, ``claims`` the numbers of the claims it judges.
+
+    ``topics`` are lists of words.toml that occur together in such questions, in any order.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,6 +74,7 @@ class Entry(BaseModel):
     checked_on: str
     claims: list[int] = []
     asks: list[str] = []
+    topics: list[list[str]] = []
     signals: list[dict[str, Any]] = []
     fixes: list[FixText] = []
     useless: list[Guarded] = []

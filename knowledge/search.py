@@ -1,12 +1,13 @@
-"""The entry that answers a question: by its own phrases, else by full-text search, else none."""
+"""The entry that answers a question: by its topics, its own phrases, else by full-text search, else none."""
 
 import re
 import sqlite3
 from dataclasses import dataclass
 from functools import cache
+from math import log
 from typing import TYPE_CHECKING
 
-from knowledge.phrases import shared_words
+from knowledge.phrases import Text, phrase, shared_words
 from knowledge.reading import Entry, entries
 
 if TYPE_CHECKING:
@@ -31,19 +32,38 @@ class Near:
 
 def answering(text: str) -> Near | None:
     """The entry that answers a question; None when none is near."""
-    lowered = " ".join(text[:LONGEST_QUESTION].lower().split())
-    asked = _by_phrase(lowered)
+    lowered = Text(" ".join(text[:LONGEST_QUESTION].lower().split()))
+    asked = _by_topic(lowered) or _by_phrase(lowered)
     if asked:
         return Near(asked, True)
-    found = searched(lowered)
+    found = searched(lowered.lowered)
     return Near(found[0], False) if found else None
 
 
-def _by_phrase(lowered: str) -> Entry | None:
+def _by_topic(text: Text) -> Entry | None:
+    """The entry whose topics a question brings together, told by those that few entries share; None where none does."""
+    best, most = None, 0.0
+    for entry in entries().values():
+        whole = [row for row in entry.topics if all(phrase(f"{{{name}}}").found_in(text) for name in row)]
+        weight = sum(_rarity()[name] for name in {name for row in whole for name in row})
+        if weight > most:
+            best, most = entry, weight
+    return best
+
+
+@cache
+def _rarity() -> dict[str, float]:
+    """For each topic how few entries have it."""
+    held = [{name for row in entry.topics for name in row} for entry in entries().values() if entry.topics]
+    names = {name for names in held for name in names}
+    return {name: log(1 + len(held) / sum(name in one for one in held)) for name in names}
+
+
+def _by_phrase(text: Text) -> Entry | None:
     """The entry whose phrases take up most of the question."""
     best, longest = None, 0
     for entry in entries().values():
-        taken = sum(len(one.found_in(lowered)) for one in entry.questions)
+        taken = sum(len(one.found_in(text)) for one in entry.questions)
         if taken > longest:
             best, longest = entry, taken
     return best

@@ -58,9 +58,10 @@ def _in_folder(model: Any) -> str | None:
         return None
     for name in reversed(parts):
         try:
-            return find_model(name) and name
+            find_model(name)
         except EstimatorError:
             continue
+        return name
     return None
 
 

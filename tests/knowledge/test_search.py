@@ -25,6 +25,31 @@ def test_talk_stays_unanswered(row: dict[str, Any]) -> None:
     assert service.ask(row["text"]).reply == "ignore"
 
 
+PARAPHRASES = Path(__file__).parents[1] / "data" / "faq_paraphrases.jsonl"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_documents_questions_are_found_in_other_words(lang: str) -> None:
+    """Ten paraphrases of each, written before the search was tried on them; a few may miss, none may be chatter."""
+    rows = [row for line in PARAPHRASES.read_text("utf-8").splitlines() if (row := json.loads(line))["lang"] == lang]
+    found = [near.entry.id if (near := answering(row["text"])) else None for row in rows]
+    right = [one == row["entry"] for one, row in zip(found, rows, strict=True)]
+    assert sum(right) / len(right) >= 0.95
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the weather differs between my two cities",
+        "GPU prices doubled over time",
+        "最近房价一直涨怎么办",
+        "他们两个差别很大",
+    ],
+)
+def test_topics_need_their_subject(text: str) -> None:
+    assert answering(text) is None
+
+
 def test_full_text_search_needs_most_of_the_words() -> None:
     assert searched("optimizer states appear after the first step")[0].id == "optimizer_first_step"
     assert searched("数据并行每张卡都有完整模型")[0].id == "full_copy_per_gpu"
