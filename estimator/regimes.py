@@ -41,7 +41,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         trainable_layers=trainable_layers(run),
         adapter=_adapter(run, arch) if adapted(run) else None,
         quantised=run.weight_format if adapted(run) else None,
-        kbit=bool(run.kbit_prepare) and casts_to_full(run.weight_format or ""),
+        kbit=bool(run.kbit_prepare) and casts_to_full(run.weight_format or "") and not sharded(run),
         attention=run.attention or "sdpa",
         checkpointing=kind,
         every=every,
@@ -181,6 +181,18 @@ def uneven(run: Run) -> bool:
 def casts_to_full(weight_format: str) -> bool:
     """Whether peft's k-bit preparation turns what is not packed to fp32: not over GPTQ (peft 0.21, utils/other.py)."""
     return weight_format in BITSANDBYTES or weight_format.startswith("awq")
+
+
+def sharded(run: Run) -> bool:
+    """Whether parameters are cut over the cards: then nobody calls peft's k-bit preparation.
+
+    trl 0.11 to 1.16 looks whether the packed weights wait on the CPU (``is_sharded_qlora``), axolotl sets
+    ``skip_prepare_model_for_kbit_training``; one type is what a flat parameter can have.
+    """
+    parallel = run.parallel
+    if parallel is None:
+        return False
+    return parallel.engine in ("fsdp1", "fsdp2") or (parallel.engine == "deepspeed" and parallel.zero == 3)
 
 
 def trainable(run: Run) -> str:

@@ -192,3 +192,10 @@ def test_fused_lora_leaves_adapters_out_of_fsdp() -> None:
     adapters = LAYERS * 8 * (4 * HIDDEN + 2 * (HIDDEN + 1024))
     kept = adapters * 4 // 4  # flat gradients go only in the next forward
     assert fused.steady - (plain.steady - kept) == pytest.approx(adapters * 12 * 3 / 4, rel=0.02)
+
+
+def test_nobody_prepares_a_sharded_4_bit_base() -> None:
+    run = RUN | {"method": "qlora", "weight_format": "nf4-dq", "gpu_count": 2, "gpu": "A100 80GB"}
+    run |= {"parallel": {"engine": "fsdp1", "data": 2, "zero": 3}}
+    prepared, plain = (estimate(Run.model_validate(run | {"kbit_prepare": done})).per_gpu for done in (True, False))
+    assert prepared == plain
