@@ -197,6 +197,45 @@ def test_refusals_switch_a_channel_off_and_tell_once(bot: Process, world: World)
     assert (wanted.enabled, wanted.failures) == (False, 3)
 
 
+@pytest.mark.parametrize("status", [400, 401, 413])
+def test_other_faults_never_switch_a_channel_off(bot: Process, world: World, status: int) -> None:
+    def refuse(due: Due) -> None:
+        raise Refused(status, "Bad Request")
+
+    world.before = refuse
+    for _ in range(6 * 24):
+        world.now += HOUR
+        bot.tick()
+    assert world.told == []
+    assert [one.failures for one in bot.ledger.enabled()] == [0]
+
+
+def test_a_post_in_between_makes_refusals_begin_anew(bot: Process, world: World) -> None:
+    def refuse(due: Due) -> None:
+        if due.day.day % 3:
+            raise Refused(403, "Missing Access")
+
+    world.before = refuse
+    for _ in range(20 * 24):
+        world.now += HOUR
+        bot.tick()
+    assert world.told == [] and len(bot.ledger.enabled()) == 1
+
+
+def test_whose_owner_cannot_be_told_is_switched_off_all_the_same(bot: Process, world: World) -> None:
+    def refuse(due: Due) -> None:
+        raise Refused(404, "Unknown Channel")
+
+    async def shut(*_: object) -> None:
+        raise Refused(403, "Cannot send messages to this user")
+
+    world.before, world.switched_off = refuse, shut  # type: ignore[method-assign]
+    for _ in range(4 * 24):
+        world.now += HOUR
+        bot.tick()
+    assert bot.ledger.enabled() == []
+
+
 def test_one_bad_channel_never_stops_the_others(tmp_path: Path, world: World) -> None:
     bot = Process(tmp_path / "digest.db", world)
     for channel in range(9):

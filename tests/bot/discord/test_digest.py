@@ -1,5 +1,6 @@
 """The digest's commands and posts, against a simulated Discord."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -7,12 +8,18 @@ from typing import Any
 import discord
 import pytest
 
+from bot.digest.crossings import Crossing
+from bot.digest.delivery import Refused, Unreadable
+from bot.digest.due import Due
 from bot.digest.ledger import Ledger
 from bot.digest.subscription import Alert, Subscription
 from bot.discord.daily import alert_text
 from bot.discord.pace import Pace
 from tests.bot.discord.messages import text
 from tests.bot.prices.made import made
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+"""When the simulated Discord's own clock begins."""
 
 
 @pytest.fixture
@@ -97,9 +104,49 @@ async def test_what_is_due_is_posted_once_with_a_picture(lab: SimpleNamespace) -
     assert await daily.find(SimpleNamespace(subscription=wanted, day=datetime.now(UTC).date()), 0.0)
 
 
-async def test_a_deleted_channel_is_refused_and_told_in_private(lab: SimpleNamespace) -> None:
-    from bot.digest.delivery import Refused
+async def test_a_post_is_known_again_in_whatever_language_it_was_sent(lab: SimpleNamespace) -> None:
+    """A setting changed between a try and the look for it brings no second post."""
+    daily, today = lab.env.bot.daily, datetime.now(UTC).date()
+    wanted = Subscription(channel=lab.channel.id, guild=lab.guild.id, by=lab.ann.id, at="00:00", zone="UTC", lang="zh",
+                          currency="CNY", since=0.0)  # fmt: skip
+    due = Due(wanted, today, datetime.now(UTC))
+    assert await daily.find(due, BEGIN) is None
+    sent = await daily.send(due, await daily.content(wanted, today), "n1")
+    english = replace(due, subscription=replace(wanted, lang="en"))
+    assert await daily.find(english, BEGIN) == sent
+    assert await daily.find(replace(due, day=today - timedelta(days=1)), BEGIN) is None
 
+
+async def test_what_lies_too_far_back_is_not_taken_for_missing(
+    lab: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.discord.daily.MESSAGES_LOOKED_AT", 3)
+    daily = lab.env.bot.daily
+    wanted = Subscription(channel=lab.channel.id, guild=lab.guild.id, by=lab.ann.id, at="00:00", zone="UTC", lang="en",
+                          currency="USD", since=0.0)  # fmt: skip
+    due = Due(wanted, datetime.now(UTC).date(), datetime.now(UTC))
+    for number in range(3):
+        await lab.ann.send(lab.channel, f"talk {number}")
+    with pytest.raises(Unreadable):
+        await daily.find(due, BEGIN)
+
+
+async def test_a_crossing_is_told_in_the_channel_once_and_known_again(lab: SimpleNamespace) -> None:
+    daily = lab.env.bot.daily
+    alert = Alert("RTX 4090", 0.45)
+    wanted = Subscription(channel=lab.channel.id, guild=lab.guild.id, by=lab.ann.id, at="00:00", zone="UTC", lang="zh",
+                          currency="CNY", since=0.0, alerts=(alert,))  # fmt: skip
+    await daily.stored(Ledger.keep, wanted)
+    offer = made(0.4, seen_at=datetime.now(UTC), as_of=datetime.now(UTC).date().isoformat())
+    assert [await daily.crossings.round([offer]) for _ in range(3)] == [1, 0, 0]
+    told = [text(one) for one in lab.channel.history() if "RTX 4090" in text(one)]
+    assert len(told) == 1 and "已低于每卡每小时 ¥2.99：现价 ¥2.66（acme" in told[0]
+    crossing = Crossing(replace(wanted, lang="en"), alert, offer)
+    assert await daily.find_alert(crossing, BEGIN)
+    assert await daily.find_alert(replace(crossing, alert=Alert("RTX 4090", 0.3)), BEGIN) is None
+
+
+async def test_a_deleted_channel_is_refused_and_told_in_private(lab: SimpleNamespace) -> None:
     wanted = Subscription(channel=1, guild=lab.guild.id, by=lab.ann.id, at="09:00", zone="UTC", lang="en",
                           currency="USD", since=0.0)  # fmt: skip
     daily = lab.env.bot.daily
