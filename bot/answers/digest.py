@@ -6,7 +6,7 @@ from bot.answers.prices import shortened
 from bot.answers.render import environment
 from bot.digest.content import Cheapest, Moved, Post
 from bot.digest.workloads import FittingCard, WorkloadCost
-from bot.prices.money import SIGNS
+from bot.prices.money import written
 from bot.prices.view import Priced
 from bot.texts import name_of, say
 
@@ -30,8 +30,7 @@ class DigestTeller:
 
     def money(self, price: float) -> str:
         """A price per GPU and hour."""
-        sign = SIGNS.get(self.post.prices.currency, f"{self.post.prices.currency} ")
-        return f"{sign}{price:,.{0 if price >= 100 else 2 if price >= 0.1 else 4}f}"
+        return written(price, self.post.prices.currency)
 
     def classed(self, provider_class: str, spot: bool) -> str:
         """A class with its kind."""

@@ -44,10 +44,12 @@ def bundled_rates() -> Rates:
     return Rates(rows[0]["as_of"], {"EUR": 1.0, **{row["currency"]: float(row["per_eur"]) for row in rows}})
 
 
+def written(price: float, currency: str) -> str:
+    """A price in its currency as it is read: its sign, and as many digits as say something."""
+    digits = 0 if price >= 100 else 2 if price >= 0.1 or not price else 4
+    return f"{SIGNS.get(currency, f'{currency} ')}{price:,.{digits}f}"
+
+
 def amount(usd: float, currency: str, rates: Rates) -> str:
-    """A price as it is read: its sign, and as many digits as say something."""
-    value = usd * rates.rate(currency)
-    sign = SIGNS.get(currency, f"{currency} ")
-    if value >= 1_000:
-        return f"{sign}{value:,.0f}"
-    return f"{sign}{value:.2f}" if value >= 0.1 or value == 0 else f"{sign}{value:.3f}"
+    """A price in US dollars as it is read in a currency."""
+    return written(usd * rates.rate(currency), currency)

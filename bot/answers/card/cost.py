@@ -40,8 +40,16 @@ def costs_card(voice: Voice) -> Card:
 def rent_lines(voice: Voice) -> tuple[str, ...]:
     """What the card of a run costs to rent, with days and sources in small print under it."""
     money = money_of(voice)
-    told = money.rent(0)
-    return (*money.brief(0), *told[:1], *(f"-# {line}" for line in told[1:]))
+    return (*money.brief(0), *_with_small_print(money.rent(0)))
+
+
+def rents_lines(voice: Voice) -> tuple[str, ...]:
+    """What the cards of several runs cost to rent, each with days and sources in small print under it."""
+    return _with_small_print(money_of(voice).rents())
+
+
+def _with_small_print(told: list[str]) -> tuple[str, ...]:
+    return tuple(f"-# {line}" if number % 2 else line for number, line in enumerate(told))
 
 
 def money_of(voice: Voice) -> Money:

@@ -10,7 +10,7 @@ from bot.answers.card import fonts
 from bot.answers.card.picture import EDGE, WIDTH, label_language, picture_templates
 from bot.answers.card.shape import LONGEST_ALT, Card, Picture
 from bot.answers.layout import width
-from bot.prices.money import SIGNS
+from bot.prices.money import SIGNS, written
 from bot.prices.view import CardPrices, PriceAnswer
 from bot.texts import name_of, say
 
@@ -160,8 +160,9 @@ def _name(lang: str, provider_class: str) -> str:
 
 
 def _span(found: PriceAnswer, low: float, high: float) -> str:
-    return _money(low, found) if low == high else f"{_money(low, found)}–{_money(high, found)[1:]}"
+    end = _money(high, found).removeprefix(SIGNS.get(found.currency, ""))
+    return _money(low, found) if low == high else f"{_money(low, found)}–{end}"
 
 
 def _money(price: float, found: PriceAnswer) -> str:
-    return f"{SIGNS[found.currency]}{price:,.{0 if price >= 100 else 2 if price >= 0.1 else 4}f}"
+    return written(price, found.currency)

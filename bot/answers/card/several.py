@@ -3,6 +3,7 @@
 from bot.answers.card.actions import of_readings
 from bot.answers.card.assumed import assumed_line
 from bot.answers.card.budget import Section, filled
+from bot.answers.card.cost import rents_lines
 from bot.answers.card.picture import picture_of
 from bot.answers.card.shape import Card
 from bot.answers.card.table import COLUMNS, code
@@ -23,6 +24,7 @@ def comparison_card(voice: Voice) -> Card:
     parts = [
         Section(1, tuple([voice.say("more_runs", count=hidden)] if hidden else [])),
         Section(2, tuple(_problems(voice))),
+        Section(1, rents_lines(voice)),
         Section(1, tuple(voice.template("closing"))),
         Section(4, tuple(voice.say("note", note=voice.line(note)) for note in d.shared_notes())),
     ]

@@ -4,6 +4,9 @@ from bot.answers.money.figures import LONGEST_SOURCE, Figures
 from bot.answers.quote import quoted
 from bot.texts import name_of
 
+MOST_RENTS = 3
+"""Cards whose rent is told beside several runs."""
+
 
 class Bills(Figures):
     """Lines about the bill of a run, and the price line of its card."""
@@ -76,20 +79,31 @@ class Bills(Figures):
             rows.append([self._name(offer.provider_class), self._range(path, offer), total, self._origin(offer)])
         return rows
 
-    def rent(self, index: int) -> list[str]:
-        """What the card costs to rent, and under it the days and sources."""
+    def rents(self) -> list[str]:
+        """What each card of several runs costs to rent, with days and sources under it."""
+        known = [(shown.gpu, index) for index, shown in enumerate(self.answer.rents) if shown is not None]
+        cards = dict(reversed(known))
+        if len(cards) <= 1:
+            return [line for _, index in known[:1] for line in self.rent(index)]
+        first = list(dict.fromkeys(gpu for gpu, _ in known))[:MOST_RENTS]
+        return [line for gpu in first for line in self.rent(cards[gpu], gpu)]
+
+    def rent(self, index: int, gpu: str = "") -> list[str]:
+        """What the card costs to rent, named where that is not plain, and under it the days and sources."""
         shown = self.answer.rents[index] if index < len(self.answer.rents) else None
         if shown is None:
             return []
         path, comma = f"rents[{index}].classes", name_of(self.lang, "sign", "comma")
         rows = [self._rent_row(f"{path}[{number}]", one) for number, one in enumerate(shown.classes)]
         days = [self._rent_origin(one) for one in shown.classes]
-        return [self._say("rent", rows=comma.join(rows)), name_of(self.lang, "sign", "semicolon").join(days)]
+        told = self._say("rent_of" if gpu else "rent", gpu=gpu, rows=comma.join(rows))
+        return [told, name_of(self.lang, "sign", "semicolon").join(days)]
 
     def _rent_origin(self, one: dict[str, object]) -> str:
         """Day and source in a few letters: of a repository its name without its owner."""
         source = str(one["source"]).rpartition("/")[2]
-        return f"{one['as_of'] or self._say('undated')}, {quoted(source, LONGEST_SOURCE)}"
+        comma = name_of(self.lang, "sign", "comma")
+        return f"{one['as_of'] or self._say('undated')}{comma}{quoted(source, LONGEST_SOURCE)}"
 
     def _rent_row(self, path: str, one: dict[str, object]) -> str:
         low, high = (self.ledger.figure(f"{path}.{end}", f"{one[end]:.2f}", "USD/h") for end in ("low", "high"))

@@ -77,7 +77,8 @@ class Figures:
 
     def _origin(self, offer: PricedOffer) -> str:
         day = offer.as_of or self._say("undated")
-        return f"{quoted(offer.provider, 30)}, {day}, {quoted(source_name(offer.source), LONGEST_SOURCE)}"
+        parts = (quoted(offer.provider, 30), day, quoted(source_name(offer.source), LONGEST_SOURCE))
+        return name_of(self.lang, "sign", "comma").join(parts)
 
     def _told(self, one: Assumed) -> str:
         why = one.why_zh if self.lang == "zh" and one.why_zh else one.why

@@ -61,5 +61,6 @@ class Ranks(Figures):
         steps = offer.steps_zh if self.lang == "zh" else offer.steps
         after = self._say("after", steps=quoted(" + ".join(steps[:MOST_STEPS]), 120)) if steps else ""
         hourly = self.plain(f"{path}.usd_per_gpu_hour") + "/h"
-        origin = f"{hourly} {self._name(offer.provider_class)}, {self._origin(offer)}"
+        comma = name_of(self.lang, "sign", "comma")
+        origin = f"{hourly} {self._name(offer.provider_class)}{comma}{self._origin(offer)}"
         return [name, priced, took, name_of(self.lang, "sign", "semicolon").join(filter(None, [origin, after]))]

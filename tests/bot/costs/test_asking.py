@@ -158,6 +158,23 @@ def test_every_answer_with_a_priced_card_has_its_rent_with_day_and_source(text: 
     assert words in shown and "2026-08-19" in shown
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("7b on a 4090", {"Rent:": 1}),
+        ("lora 7b on 3090 or 4090", {"Rent, RTX 3090:": 1, "Rent, RTX 4090:": 1}),
+        ("7b 在3090、4090和A100上能lora吗", {"租用 RTX 3090": 1, "租用 RTX 4090": 1, "租用 A100": 1}),
+    ],
+)
+def test_several_runs_have_the_rent_of_each_of_their_cards(text: str, lines: dict[str, int]) -> None:
+    answer = service.ask(text)
+    (card,) = cards_of(answer)
+    for shown in (answer.text, "\n".join(card.below)):
+        assert {words: shown.count(words) for words in lines} == lines
+        assert "compute-market-report" in shown and ("undated" in shown or "无日期" in shown)
+    assert card.length < 3_900
+
+
 def test_a_card_without_offers_has_no_rent_line() -> None:
     assert "Rent:" not in service.ask("qlora 7b on a 24GB card").text
 

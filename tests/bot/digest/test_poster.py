@@ -169,6 +169,19 @@ def test_moving_the_hour_gives_no_second_post(bot: Process, world: World) -> Non
     assert world.days() == ["2026-03-01"]
 
 
+@pytest.mark.parametrize("readable", [True, False])
+def test_what_was_posted_is_not_posted_by_hand_later(bot: Process, world: World, readable: bool) -> None:
+    world.now += MINUTE
+    bot.tick()
+    world.readable = readable
+    world.now += HOUR
+    day = date(2026, 3, 1)
+    tally, _ = quickly(bot.poster.post_now(Due(wish(), day, world.now)))
+    assert (tally.posted, tally.found) == (0, 0)
+    post = bot.ledger.post(1, day)
+    assert world.days() == ["2026-03-01"] and post is not None and post.state == "posted"
+
+
 def test_a_cut_connection_is_looked_into(bot: Process, world: World) -> None:
     def cut(due: Due) -> None:
         raise ConnectionResetError("cut")
