@@ -15,7 +15,7 @@ from estimator.parallel.layout import ONE_CARD, Layout
 from estimator.parallel.layouts import layout_of
 from estimator.parallel.masters import masters
 from estimator.parallel.offload import moved
-from estimator.parallel.pipeline import stored_parts, traced_parts
+from estimator.parallel.pipeline import moments, stored_parts, traced_parts
 from estimator.parallel.states import sharded_states
 from estimator.parallel.tensor import local_architecture, local_inventory
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
@@ -143,28 +143,10 @@ def _cached(run: Run) -> int:
 def fuller_stage(setting: Setting, steps: int) -> Setting:
     """The first or the last stage of a pipeline of so many micro-batches, whichever needs more."""
     layout = setting.layout
-    last = setting._replace(layout=replace(layout, stage="last", in_flight=layout.in_flight_last))
-    moments = [moment for stage in (setting, last) for moment in fullest_moments(stage, steps)]
-    return max(moments, key=lambda moment: peak_of(moment).live)
-
-
-def fullest_moments(stage: Setting, steps: int) -> list[Setting]:
-    """When a stage may be fullest under FSDP2, where whole gradients wait for the last micro-batch.
-
-    As many as ever in flight, with gradients of earlier ones if there are any by then; else also after the first
-    backward.
-    """
-    flight = stage.layout.in_flight
-    if stage.layout.engine != "fsdp2":
-        return [stage]
-    if steps > flight:
-        return [_accumulating(stage, True, flight)]
-    return [_accumulating(stage, False, flight), *([_accumulating(stage, True, flight - 1)] if flight > 1 else [])]
-
-
-def _accumulating(stage: Setting, accumulates: bool, flight: int) -> Setting:
-    regime = replace(stage.regime, accumulates=accumulates)
-    return stage._replace(regime=regime, layout=replace(stage.layout, in_flight=flight))
+    stages = (layout, replace(layout, stage="last", in_flight=layout.in_flight_last))
+    fullest = [moment for stage in stages for moment in moments(setting.regime, stage, steps)]
+    found = [setting._replace(regime=regime, layout=stage) for regime, stage in fullest]
+    return max(found, key=lambda one: peak_of(one).live)
 
 
 def resized(setting: Setting, batch: int, length: int) -> Setting:

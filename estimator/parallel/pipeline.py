@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from estimator.architecture import Inventory
 from estimator.parallel.layout import Layout
+from estimator.step.regime import Regime
 
 
 def stage_layers(layers: int, layout: Layout) -> int:
@@ -31,3 +32,19 @@ def own_ends(parts: Inventory, layout: Layout, tied: bool) -> Inventory:
     if layout.stage == "first":
         return replace(parts, top=())
     return replace(parts, stem=()) if layout.stage == "last" and not tied else parts
+
+
+def moments(regime: Regime, layout: Layout, steps: int) -> list[tuple[Regime, Layout]]:
+    """When a stage may be fullest under FSDP2, where whole gradients wait for the last of its micro-batches.
+
+    As many as ever in flight, with gradients of earlier ones if there are any by then; else also after the first
+    backward.
+    """
+    flight = layout.in_flight
+    if layout.engine != "fsdp2":
+        return [(regime, layout)]
+    waiting = replace(regime, accumulates=True)
+    if steps > flight:
+        return [(waiting, layout)]
+    later = [(waiting, replace(layout, in_flight=flight - 1))] if flight > 1 else []
+    return [(replace(regime, accumulates=False), layout), *later]
