@@ -1,12 +1,13 @@
 """What serving adds to a model: slots for LoRA adapters, and a draft model for speculative decoding."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 from estimator.architecture import Architecture, Weight
 from estimator.catalogue import find_model
 from estimator.errors import EstimatorError
 from estimator.inventory import inventory
-from estimator.serving.kv_sizes import layer_caches
+from estimator.serving.kv_sizes import ATTENDS, layer_caches
 from estimator.serving.plan import Plan
 from estimator.serving.rank_weights import rank_weights
 
@@ -16,8 +17,10 @@ DEFAULT_RANK = 16
 ROW_PARALLEL = ("o_proj", "down_proj", "out_proj", "shared.down_proj")
 HALF = 2
 
-WITHOUT_MODEL = ("ngram", "[ngram]", "mtp", "eagle", "eagle3", "medusa", "suffix")
-"""Speculation that loads no second model, or only a head."""
+WITHOUT_MODEL = ("ngram", "[ngram]", "eagle", "eagle3", "medusa", "suffix")
+"""Speculation that loads no second model, or only a small head of its own file."""
+BUILT_IN = "mtp"
+"""The checkpoint's own block that predicts the tokens after the next."""
 
 
 @lru_cache(maxsize=256)
@@ -46,6 +49,24 @@ def _width(part: str, shape: tuple[int, ...], tensor: int) -> int:
     return inputs // tensor + outputs if part in ROW_PARALLEL else inputs + outputs // tensor
 
 
+def own_block(plan: Plan) -> tuple[int, int]:
+    """One more layer like the last that attends, and the projection that joins its two inputs (DeepSeek-V3, Qwen3.5).
+
+    Qwen3.6-27B's has 424,699,392 parameters, as published.
+    """
+    arch = plan.arch
+    last = max((n for n, kind in enumerate(arch.layer_types) if kind in ATTENDS), default=0)
+    mlps = arch.mlp_types[last : last + 1]
+    one, two = (
+        replace(arch, layers=count, layer_types=arch.layer_types[last : last + 1] * count, mlp_types=mlps * count,
+                experts=replace(arch.experts, dense_first_layers=0, dense_layers=(), every=1) if arch.experts else None)
+        for count in (1, 2)
+    )  # fmt: skip
+    sizes = [rank_weights(each, plan.fmt, plan.itemsize, plan.tensor, packs_experts=True).bytes for each in (one, two)]
+    token = sum(cache.layers * cache.token for cache in layer_caches(one, plan.kv_dtype, plan.tensor))
+    return sizes[1] - sizes[0] + 2 * arch.hidden * arch.hidden * HALF, token
+
+
 def adapter_slots(plan: Plan) -> int:
     """Bytes of the slots that the run asks for."""
     return slots_bytes(plan.arch, plan.serving.lora_slots, plan.rank or DEFAULT_RANK, plan.tensor)
@@ -56,6 +77,8 @@ def draft_of(plan: Plan) -> tuple[int, int]:
     name = plan.serving.draft_model
     if not name or name.lower() in WITHOUT_MODEL:
         return 0, 0
+    if name.lower().endswith(BUILT_IN):
+        return own_block(plan)
     try:
         arch = find_model(name).architecture
     except EstimatorError as error:

@@ -56,7 +56,7 @@ def memory(plan: Plan) -> Memory:
         cache=cache_of(plan, cached[fullest], sum(cached), tokens),
         shares=(Share("activations", buffer, buffer_why(plan)),),
         outside=(context[0], context[1], context[2]),
-        uncertain=(buffer // 50, max(buffer // 6, copied - buffer)),
+        uncertain=(unasked_logits(plan, buffer), max(buffer // 6, copied - buffer)),
         compute_buffer=buffer,
         host=host_bytes(plan, sizes, spread, caches, tokens),
         peak_phase="decode",
@@ -157,6 +157,15 @@ def compute_buffer(plan: Plan, spread: Spread, tokens: int) -> int:
     if spread.count > 1 and not spread.experts_on_host and spread.output:
         width += (facts()["llama_cpp"]["pipeline_copies"] - 1) * tokens + 4 * arch.hidden
     return FULL * ubatch * width
+
+
+def unasked_logits(plan: Plan, buffer: int) -> int:
+    """What newer builds do without: they keep logits of the sequences, not of the whole micro-batch.
+
+    Seen by loading models of these shapes in llama.cpp: b9093 keeps all, b9538 and b11549 do not.
+    """
+    rows = (plan.serving.ubatch or UBATCH) - plan.users
+    return max(min(FULL * max(rows, 0) * plan.arch.vocab, buffer // 2), buffer // 50)
 
 
 def logits_rows(arch: Architecture) -> int:

@@ -4,11 +4,22 @@ from dataclasses import replace
 
 from estimator.schema import Assumption
 from estimator.serving.engines import FILES, memory_of
-from estimator.serving.facts import GIB
+from estimator.serving.facts import GIB, gib
 from estimator.serving.memory import Memory, note
 from estimator.serving.plan import Plan
+from estimator.serving.shown import CONTEXT
 from estimator.serving.solve import SHARED, utilization_needed
 from estimator.serving.vllm import utilization
+
+SAYS = {
+    "vllm": "No available memory for the cache blocks",
+    "sglang": "Not enough memory. Please try to increase --mem-fraction-static",
+    "tgi": "Not enough memory to handle the prefill tokens",
+}
+"""What an engine prints where nothing is left for its cache (vllm v1/core/kv_cache_utils.py, sglang model_runner)."""
+
+AUTOMATIC_SINCE = (0, 20)
+"""``--max-model-len auto`` is spoken of as there in vllm issue 41364."""
 
 FLAGS = {
     "vllm": ("--gpu-memory-utilization", "--max-model-len"),
@@ -23,6 +34,8 @@ def startup_notes(plan: Plan, found: Memory, usable: int) -> list[Assumption]:
         return []
     if plan.engine == "vllm" and plan.taken and plan.total - plan.taken < utilization(plan) * plan.total:
         return [_free(plan)]
+    if found.weights.bytes > usable:
+        return [_while_loading(plan, found, usable)]
     if found.left <= 0:
         return [_no_blocks(plan, found, usable)]
     if found.cache.longest is not None and found.cache.longest < plan.length:
@@ -39,15 +52,28 @@ def _gib(size: float) -> str:
 
 def _free(plan: Plan) -> Assumption:
     total, wanted = plan.total or 0, utilization(plan) * (plan.total or 0)
-    share = int(100 * (total - plan.taken) / total) / 100
     free = total - plan.taken
+    share = int(100 * (free - gib(CONTEXT[1])) / total) / 100
     return note(
         "serving.gpu_memory_utilization",
         share,
-        f"vLLM does not start: {_gib(free)} are free of {_gib(total)}, it wants {_gib(wanted)}"
-        f" (--gpu-memory-utilization {utilization(plan):g}); end the other processes or set {share:g}",
-        f"vLLM 无法启动：{_gib(total)} 中仅空闲 {_gib(free)}，而 --gpu-memory-utilization {utilization(plan):g}"
-        f" 需要 {_gib(wanted)}；请结束其他进程，或设为 {share:g}",
+        f"vLLM does not start (Free memory on device is less than desired): {_gib(free)} are free of {_gib(total)}, it"
+        f" wants {_gib(wanted)} (--gpu-memory-utilization {utilization(plan):g}); end the other processes or set"
+        f" {share:g}",
+        f"vLLM 无法启动（Free memory on device is less than desired）：{_gib(total)} 中仅空闲 {_gib(free)}，"
+        f"而 --gpu-memory-utilization {utilization(plan):g} 需要 {_gib(wanted)}；请结束其他进程，或设为 {share:g}",
+    )
+
+
+def _while_loading(plan: Plan, found: Memory, usable: int) -> Assumption:
+    cure, cure_zh = _cure(plan, usable)
+    return note(
+        "serving",
+        "loading",
+        f"{plan.engine} runs out of memory while it loads: the weights take {_gib(found.weights.bytes)} of"
+        f" {_gib(usable)}, and nothing is left for the KV cache; {cure}",
+        f"{plan.engine} 在加载权重时就会显存不足：权重需要 {_gib(found.weights.bytes)}，"
+        f"而显存只有 {_gib(usable)}；{cure_zh}",
     )
 
 
@@ -57,24 +83,42 @@ def _no_blocks(plan: Plan, found: Memory, usable: int) -> Assumption:
     return note(
         "serving",
         "no_blocks",
-        f"{plan.engine} does not start: nothing is left for the KV cache ({lacking} short after weights, activations"
-        f" and what is outside PyTorch); {cure}",
-        f"{plan.engine} 无法启动：扣除权重、激活与 PyTorch 之外的占用后没有空间放 KV 缓存（还差 {lacking}）；{cure_zh}",
+        f"{plan.engine} does not start ({SAYS[plan.engine]}): nothing is left for the KV cache, {lacking} short after"
+        f" weights, activations and what is outside PyTorch; {cure}",
+        f"{plan.engine} 无法启动（{SAYS[plan.engine]}）：扣除权重、激活与 PyTorch 之外的占用后"
+        f"没有空间放 KV 缓存，还差 {lacking}；{cure_zh}",
     )
 
 
 def _too_long(plan: Plan, found: Memory, usable: int) -> Assumption:
+    if plan.engine == "sglang":
+        return _refused(plan, found, usable)
     one = replace(plan, users=1)
     needed, have = memory_of(one).cache.needed, found.cache.bytes
     flag = FLAGS.get(plan.engine, FLAGS["vllm"])[1]
     cure, cure_zh = _cure(plan, usable)
+    auto = plan.engine == "vllm" and plan.version >= AUTOMATIC_SINCE
+    most = f"{found.cache.longest:,}"
     return note(
         "context_len",
         found.cache.longest,
         f"{plan.engine} does not start with {plan.length:,} tokens: they take {_gib(needed)} of KV cache and"
-        f" {_gib(have)} are left; set {flag} to at most {found.cache.longest:,}, or {cure}",
+        f" {_gib(have)} are left; set {flag} to at most {most}{' (or auto)' if auto else ''}, or {cure}",
         f"{plan.engine} 无法以 {plan.length:,} 个 token 启动：需要 {_gib(needed)} KV 缓存，只剩 {_gib(have)}；"
-        f"请把 {flag} 设为不超过 {found.cache.longest:,}，或{cure_zh}",
+        f"请把 {flag} 设为不超过 {most}{'（或 auto）' if auto else ''}，或{cure_zh}",
+    )
+
+
+def _refused(plan: Plan, found: Memory, usable: int) -> Assumption:
+    """SGLang starts whatever its context length is, and turns away what its pool does not hold."""
+    cure, cure_zh = _cure(plan, usable)
+    return note(
+        "context_len",
+        found.cache.longest,
+        f"sglang starts, but refuses requests of more than {found.cache.longest:,} tokens: its pool holds no more;"
+        f" shorten them, or {cure}",
+        f"sglang 能启动，但会拒绝超过 {found.cache.longest:,} 个 token 的请求：缓存池只有这么大；"
+        f"请缩短请求，或{cure_zh}",
     )
 
 

@@ -127,6 +127,29 @@ def test_without_blocks_it_says_so_and_how_to_mend_it() -> None:
     assert "8 cards" in found.notes[0].why
 
 
+def test_without_blocks_the_engine_is_quoted() -> None:
+    found = answer(model="qwen3-14b", engine="vllm", gpu="RTX 5090", context_len=8192, precision="bf16",
+                   serving={"gpu_memory_utilization": 0.88})  # fmt: skip
+    assert "No available memory for the cache blocks" in found.notes[0].why
+    assert "--gpu-memory-utilization 0.96" in found.notes[0].why
+
+
+def test_sglang_starts_and_refuses_what_is_too_long() -> None:
+    found = answer(model="llama-3.1-8b", engine="sglang", gpu="RTX 4090", context_len=131_072)
+    assert "sglang starts, but refuses requests" in found.notes[0].why
+    assert found.fit.verdict == "does_not_fit"
+
+
+def test_a_checkpoints_own_block_drafts() -> None:
+    """Qwen3.6-27B's has 424,699,392 parameters as published, and one attention layer's cache."""
+    run = {"model": "qwen3.6-27b", "engine": "vllm", "gpu": "H200", "context_len": 4096}
+    plain, drafting = answer(**run), answer(**run, serving={"draft_model": "mtp"})
+    assert plain.serving is not None
+    assert drafting.serving is not None
+    more = (drafting.serving.weights_bytes or 0) - (plain.serving.weights_bytes or 0)
+    assert more == pytest.approx(2 * 424_699_392, rel=0.001)
+
+
 def test_a_length_that_is_too_long_names_the_longest() -> None:
     found = answer(model="llama-3.1-8b", engine="vllm", gpu="RTX 4090", context_len=131_072)
     assert found.serving is not None
@@ -252,3 +275,20 @@ def test_encoders_beside_decoders_are_dealt_out_too(engine: str) -> None:
     found = answer(model="google-t5/t5-base", engine=engine, context_len=512)
     assert found.serving is not None
     assert found.serving.weights_bytes
+
+
+@pytest.mark.parametrize(("users", "cells"), [(1, 1536), (4, 4608)])
+def test_llama_cpp_windows_have_the_cells_that_it_prints(users: int, cells: int) -> None:
+    """Printed by llama.cpp b11549 for Gemma 3 27B's shape at a context of 32,768: 52 windowed layers of 62."""
+    found = answer(
+        model="gemma-3-27b", engine="llama.cpp", weight_format="Q4_0", context_len=32768 // users, concurrency=users
+    ).serving
+    assert found is not None
+    assert found.kv_bytes == 2 * 16 * 128 * 2 * (10 * 32768 + 52 * cells)
+
+
+def test_llama_cpp_keeps_a_latent_once() -> None:
+    """36 MiB for two layers of DeepSeek-V3's shape and 16,384 tokens, as b11549 prints."""
+    found = answer(model="deepseek-v3", engine="llama.cpp", weight_format="Q4_0", context_len=16384).serving
+    assert found is not None
+    assert found.kv_bytes == 61 * (36 << 20) // 2
