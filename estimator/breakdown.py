@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from estimator import caches, reasons
+from estimator import caches, reasons, standing
 from estimator.architecture import Architecture
 from estimator.optimizer_states import Choice
 from estimator.parallel.layout import Layout
@@ -34,7 +34,7 @@ def _loading(setting: Setting, peak: Peak) -> list[Block]:
 def _standing(setting: Setting, peak: Peak) -> list[Block]:
     blocks = list(_held(setting.arch, setting.regime, setting.optimizer, setting.shares, setting.layout))
     if peak.phase not in ("prefill", "decode"):
-        blocks.append(reasons.block("gradients", peak.waiting, *reasons.waiting_of(peak.base.trained, peak.waiting)))
+        blocks.append(reasons.block("gradients", peak.waiting, *standing.waiting_of(peak.base.trained, peak.waiting)))
         blocks.append(reasons.block("communication", peak.communication, *reasons.TEXTS["buckets"]))
     if peak.phase != "optimizer_step":
         blocks.append(reasons.block("activations", peak.queued, *queued(setting.layout)))
@@ -47,8 +47,8 @@ def _held(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, la
     base = base_of(arch, regime, optimizer, shares, layout)
     states = base.optimizer.states
     return (
-        *(shared_out(reasons.weights_block(item, base.weights), layout) for item in ("weights", "adapter")),
-        reasons.block("optimizer_states", states, *reasons.states_of(base.trained, base.optimizer)),
+        *(shared_out(standing.weights_block(item, base.weights), layout) for item in ("weights", "adapter")),
+        reasons.block("optimizer_states", states, *standing.states_of(base.trained, base.optimizer)),
         *(reasons.block(*model) for model in base.standing),
     )
 

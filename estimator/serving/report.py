@@ -1,6 +1,6 @@
 """An engine's memory told as an estimate: the card's counters, the breakdown, whether it starts, what is possible."""
 
-from estimator import card, positions, reasons
+from estimator import card, positions, reasons, standing
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch
 from estimator.downgrades.around import Outcome
@@ -104,7 +104,7 @@ def phases(found: Memory) -> list[PhasePeak]:
 
 def blocks(found: Memory) -> list[Block]:
     """The breakdown, largest first; sums to the allocated peak."""
-    listed = [reasons.weights_block("weights", found.weights)]
+    listed = [standing.weights_block("weights", found.weights)]
     listed.append(reasons.block("kv_cache", found.cache.bytes, *found.cache.why))
     listed += [reasons.block(share.item, share.bytes, *share.why) for share in found.shares]
     return sorted((block for block in listed if block.bytes), key=lambda block: -block.bytes)
