@@ -3,17 +3,22 @@
 from dataclasses import dataclass
 
 from bot.intake import quantities
-from bot.intake.lexicon import Word, lexicon
+from bot.intake.lexicon import Word
 from bot.intake.options import is_command
 from bot.intake.sheet import Sheet
 
 QUESTION_ORDER = (
     "help", "own", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "compare", "advice",
-    "explain", "need_memory", "diagnose", "fit", "may",
+    "explain", "need_memory", "diagnose", "usage", "fit", "may",
 )  # fmt: skip
 """Where several are cued, the earlier one is what is wanted: "OOM, how many GPUs?" asks for cards."""
 
-ASKED_AS = {"may": "fit", "own": "cost"}
+RIVAL_FIELDS = (
+    "hardware", "model", "method", "micro_batch", "seq_len", "weight_format", "parallelism", "size", "layout",
+    "precision", "optimizer", "gradient_checkpointing", "attention",
+)  # fmt: skip
+"""Of two values of one of these, one may be set against the other."""
+ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory"}
 """Questions that are answered as others are."""
 
 SUBSTANCE = frozenset(
@@ -100,7 +105,7 @@ def _is_of_games(sheet: Sheet) -> bool:
 
 def _goes_on(sheet: Sheet) -> bool:
     """Whether the message begins as one that goes on from another: "and …", "with …", "try …"."""
-    word = lexicon().at(sheet.tokens, 0, "cue") if sheet.tokens else None
+    word = sheet.word_at(0, "cue") if sheet.tokens else None
     return word is not None and word.value == "goes_on"
 
 
@@ -108,8 +113,8 @@ def read_questions(sheet: Sheet) -> None:
     """Note what is asked; the words stay free, for "training time" asks something and names a task too."""
     past = 0
     for index in sheet.free_starts():
-        word = sheet.phrase(index, "question") if index >= past else None
-        if word and not _is_size_of_card(sheet, index):
+        word = sheet.phrase(index, "question")
+        if word and word.end > past and not _is_size_of_card(sheet, index):
             sheet.questions.add(word.value)
             past = word.end
         if (key := sheet.phrase(index, "key")) and key.value in ASKED_OF and _asks_how_large(sheet, key):
@@ -136,8 +141,12 @@ def _asks_how_large(sheet: Sheet, key: Word) -> bool:
 
 def _question(sheet: Sheet, cues: set[str]) -> str | None:
     cues = cues | {"compare"} if _alternatives(sheet) else cues - {"compare"}
-    if "need_memory" in cues and cues & {"fit", "may"} and sheet.values("hardware"):
-        cues = cues - {"need_memory"}
+    if cues & {"need_memory", "usage"} and cues & {"fit", "may"} and sheet.values("hardware"):
+        cues = cues - {"need_memory", "usage"}
+    if "explain" in cues or ("need_memory" in cues and sheet.has("cue", value="each_card")):
+        cues = cues - {"compare"}
+    if any(reading.field in SUBSTANCE for reading in sheet.readings):
+        cues = cues - {"help"}
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
         cues = cues - {"time"}
     named = next((question for question in QUESTION_ORDER if question in cues), None)
@@ -146,20 +155,7 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
 
 def _alternatives(sheet: Sheet) -> bool:
     """Whether two of something stand against each other."""
-    several = any(
-        len(sheet.values(name)) > 1
-        for name in (
-            "hardware",
-            "model",
-            "method",
-            "micro_batch",
-            "seq_len",
-            "weight_format",
-            "parallelism",
-            "size",
-            "layout",
-        )
-    )
+    several = any(len(sheet.values(name)) > 1 for name in RIVAL_FIELDS)
     return sheet.against and several
 
 
@@ -182,7 +178,7 @@ def is_ours(sheet: Sheet, asked: Asked, in_conversation: bool) -> bool:
         return asked.domain and asked.question not in (None, "fit")
     if fields <= WEAK and not _is_told_more(sheet, asked):
         return False
-    if "hardware" in fields and len(fields - WEAK) > 1:
+    if "hardware" in fields and (len(fields - WEAK) > 1 or sheet.values("file_gb")):
         return True
     return bool(fields & {"model", "size"}) or asked.marked or bool(sheet.invalid)
 

@@ -2,6 +2,7 @@
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
+from bot.intake.names import card_named
 from bot.intake.sheet import Sheet
 
 WORD_FIELDS = (
@@ -131,7 +132,7 @@ def read_other_memory(sheet: Sheet) -> None:
         memory = quantities.memory_gb(sheet.tokens, index)
         if memory is None or not sheet.is_free(index, memory.end):
             continue
-        field = _role_behind(sheet, memory.end) or _role_before(sheet, index)
+        field = _role_behind(sheet, memory.end) or _role_before(sheet, index) or _role_of_file(sheet, index, memory.end)
         if field == "host_ram_gib" and LIMITS[field][0] <= memory.value <= LIMITS[field][1]:
             sheet.read(field, memory.value, index, memory.end, "the computer's own memory")
         elif field == "reserved_by_others_gib":
@@ -148,6 +149,14 @@ def _role_behind(sheet: Sheet, end: int) -> str | None:
     if word and word.value == "others" and not OWN & {token.text for token in sheet.tokens[word.end : word.end + 2]}:
         return "reserved_by_others_gib"
     return "host_ram_gib" if word and word.value == "ram" else None
+
+
+def _role_of_file(sheet: Sheet, start: int, end: int) -> str | None:
+    """``8GB model``, ``a 13GB gguf``: the size of a file of weights, where no card's name stands before it."""
+    if sheet.phrase(end, "file") is None:
+        return None
+    names = (sheet.words(at, start) for at in range(max(0, start - LOOK_BACK), start))
+    return None if any(card_named(name) for name in names) else "file_gb"
 
 
 def _role_before(sheet: Sheet, start: int) -> str | None:

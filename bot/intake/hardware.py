@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
-from bot.intake.names import KnownCard, card_named
+from bot.intake.names import KnownCard, card_named, may_begin_card
 from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
@@ -25,6 +25,8 @@ NO_NAMES = frozenset({"gpu", "gpus", "card", "cards", "vram", "显", "卡", "存
 UNIFIED_SIZES = frozenset({8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512})
 """Gigabytes that Apple machines are sold with."""
 ALSO = frozenset({"or", "/", "或", "是", "and", "和"})
+MOST_IN_A_MACHINE = 8
+EACH_TIMES = frozenset("x*×每单") | {"each", "per", "of", "with"}
 RATHER = frozenset({"or", "/", "或", "vs", "versus"})
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
 TOTALS = frozenset({"total", "combined", "altogether", "总", "共", "合"})
@@ -64,12 +66,17 @@ class _Cluster:
         while self.position < len(self.tokens) and not self.sheet.taken[self.position]:
             if self._part():
                 self.end = self.position
-            elif self.tokens[self.position].text in FILLERS and self.end > self.start:
+            elif self.end > self.start and self._is_filler():
                 self.position += 1
             elif not self._each():
                 break
         found = self.found
         return bool(found.gpu or found.memory_gb or found.count or found.nodes or self.invalid)
+
+    def _is_filler(self) -> bool:
+        """Whether a small word goes between the parts: of, (, the s of "H200s x 4"."""
+        token = self.tokens[self.position]
+        return token.text in FILLERS or (token.text == "s" and token.glued and self.found.gpu is not None)
 
     def _part(self) -> bool:
         return self._nodes() or self._slice() or self._count() or self._memory() or self._card()
@@ -252,7 +259,8 @@ class _Cluster:
         """Index after the longest card name that begins at ``start``; 0 when none does."""
         if start >= len(self.tokens):
             return 0
-        for end in range(min(len(self.tokens), start + LONGEST_NAME), start, -1):
+        longest = LONGEST_NAME if may_begin_card(self.tokens[start].text) else 0
+        for end in range(min(len(self.tokens), start + longest), start, -1):
             if self._may_be_name(start, end) and card_named(self.sheet.words(start, end)):
                 return end
         series = self.tokens[start].text in SERIES and start + 1 < len(self.tokens)
@@ -304,11 +312,21 @@ def read_hardware(sheet: Sheet) -> list[Hardware]:
         if sets and _is_other_size(sheet, cluster):
             cluster.found.gpu = sets[-1].gpu
         cluster.found.card = card_named(cluster.found.gpu) if cluster.found.gpu else None
+        _share_out(sheet, cluster)
         sheet.read("hardware", cluster.found, index, cluster.end, "cards, their number and memory")
         if other := _other_count(sheet, cluster):
             sets.append(other)
         sets.append(cluster.found)
     return sets
+
+
+def _share_out(sheet: Sheet, cluster: _Cluster) -> None:
+    """两机16卡: more cards than one machine holds are those of all machines, unless a sign multiplies them."""
+    found = cluster.found
+    count, nodes = found.count or 0, found.nodes or 1
+    texts = {token.text for token in sheet.tokens[cluster.start : cluster.end]}
+    if nodes > 1 and count > MOST_IN_A_MACHINE and count % nodes == 0 and not texts & EACH_TIMES:
+        found.count = count // nodes
 
 
 def _other_count(sheet: Sheet, cluster: _Cluster) -> Hardware | None:

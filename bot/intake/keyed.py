@@ -44,13 +44,15 @@ COUNTED_THINGS = frozenset({"num_generations", "images"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
 AMOUNTS = frozenset({"samples", "epochs"})
 MACHINES = frozenset({"gpu_count", "nodes"})
+CHANGES = frozenset({"/", "、", "改", "成", "到", "为", "变", "换", "→", "-", ">", "to", "vs"})
 EACH = frozenset({"每", "per", "each"})
 """Lengths of one sample, which multiply an amount: k is a thousand there."""
 COUNTABLE = AMOUNTS | MACHINES | {"concurrency"}
 """Counted in front of their word; the number behind it is another: "2 nodes of 8 H100"."""
 LINKS = frozenset(
     {"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "up", "down", "为", "是", "设", "成", "到", "约", "开",
-     "改", "加", "调", "升", "降", "减", "换", "用", "都", "各", "大", "小", "只", "才", "就", "about", "around", "set"}
+     "改", "加", "调", "升", "降", "减", "换", "用", "都", "各", "大", "小", "只", "才", "就", "从", "from",
+     "about", "around", "set"}
 )  # fmt: skip
 TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
 
@@ -175,12 +177,20 @@ def _is_other(sheet: Sheet, field: str, end: int) -> bool:
 def _read_more(sheet: Sheet, field: str, end: int) -> None:
     """Further values of the same key: ``seq 2k/4k/8k``."""
     tokens = sheet.tokens
-    while end + 1 < len(tokens) and tokens[end].text in "/、" and field in COUNTED:
-        found = _value_at(field)(tokens, end + 1)
-        if found is None:
+    while end + 1 < len(tokens) and field in COUNTED and (start := _past_change(sheet, end)) > end:
+        found = _value_at(field)(tokens, start) if start < len(tokens) else None
+        if found is None or not sheet.is_free(start, found.end):
             return
-        note_number(sheet, field, found.value, end + 1, found.end, "listed behind the first value")
+        note_number(sheet, field, found.value, start, found.end, "listed behind the first value")
         end = found.end
+
+
+def _past_change(sheet: Sheet, at: int) -> int:
+    """Past what sets a second value off from the first: "2k/4k", "16改成32", "8 -> 16"; ``at`` where nothing does."""
+    end = at
+    while end < min(len(sheet.tokens), at + 3) and sheet.tokens[end].text in CHANGES:
+        end += 1
+    return end
 
 
 def _read_before(sheet: Sheet, start: int) -> bool:

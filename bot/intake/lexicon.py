@@ -35,6 +35,7 @@ class Lexicon:
         self._values = {section: tuple(values) for section, values in sections.items()}
         self._by_initial: dict[str, list[tuple[str, str, str]]] = {}
         self._beginning_with = lru_cache(maxsize=4096)(self._phrases_from)
+        self._words_of = lru_cache(maxsize=16)(self._one_word_phrases)
         for section, values in sections.items():
             for value, phrases in values.items():
                 for phrase in phrases:
@@ -46,14 +47,10 @@ class Lexicon:
         entries = [_Entry(_pieces(phrase), section, value) for phrase, section, value in near]
         return sorted((entry for entry in entries if entry.pieces[0] == first), key=lambda entry: -len(entry.pieces))
 
-    def at(self, tokens: list[Token], start: int, *sections: str) -> Word | None:
-        """The longest phrase of these sections (all when none is named) that begins at token ``start``."""
-        for entry in self._beginning_with(tokens[start].text):
-            if not sections or entry.section in sections:
-                end = _end_of(entry.pieces, tokens, start)
-                if end:
-                    return Word(entry.section, entry.value, start, end)
-        return None
+    def at(self, tokens: list[Token], start: int) -> tuple[Word, ...]:
+        """Every phrase that begins at token ``start``, the longest first."""
+        found = ((entry, _end_of(entry.pieces, tokens, start)) for entry in self._beginning_with(tokens[start].text))
+        return tuple(Word(entry.section, entry.value, start, end) for entry, end in found if end)
 
     def choices(self, section: str) -> tuple[str, ...]:
         """The values of a section in the order of the file."""
@@ -61,6 +58,9 @@ class Lexicon:
 
     def words(self, *sections: str) -> dict[str, tuple[str, str]]:
         """Every one-word phrase of these sections with its section and value: what a typo may have meant."""
+        return self._words_of(sections)
+
+    def _one_word_phrases(self, sections: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         known = (one for group in self._by_initial.values() for one in group)
         return {
             phrase: (section, value) for phrase, section, value in known if section in sections and phrase.isalpha()

@@ -2,7 +2,7 @@
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
-from bot.intake.names import KnownModel, card_named, model_meant, model_named
+from bot.intake.names import KnownModel, card_named, may_begin_model, model_meant, model_named
 from bot.intake.sheet import Sheet
 from estimator.catalogue import model_names
 
@@ -64,8 +64,10 @@ def _read_name(sheet: Sheet, start: int) -> None:
 def _name_end(sheet: Sheet, start: int) -> int:
     """Index after the longest catalogue name that begins at ``start``; 0 when none does."""
     first = sheet.tokens[start]
+    if first.kind == "sign" or not may_begin_model(first.text):
+        return 0
     before = sheet.tokens[start - 1] if first.glued and start else None
-    if first.kind == "sign" or (before and before.kind == first.kind and before.text not in quantities.SIZE_UNITS):
+    if before and before.kind == first.kind and before.text not in quantities.SIZE_UNITS:
         return 0
     for end in range(_furthest(sheet, start), start, -1):
         if _may_end(sheet, start, end) and model_named(sheet.words(start, end)):

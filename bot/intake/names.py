@@ -34,6 +34,38 @@ class KnownModel:
         return total / 1e9 if total else None
 
 
+SHOWN = 3
+"""Letters by which a word is told to begin no name."""
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    return frozenset(key[:length] for key in aliases.all_squeezed() for length in range(1, SHOWN + 1))
+
+
+@lru_cache(maxsize=4096)
+def may_begin_model(word: str) -> bool:
+    """Whether any name of the catalogue begins with the first letters of a word."""
+    return squeezed(normalised(word))[:SHOWN] in _beginnings()
+
+
+@cache
+def _card_beginnings() -> frozenset[str]:
+    return frozenset(key[:length] for key in _sizes_by_core() for length in range(1, SHOWN + 1))
+
+
+APPLE = ("m", "imac", "silicon")
+"""How the names of Apple's machines begin, which no table lists."""
+
+
+@lru_cache(maxsize=4096)
+def may_begin_card(word: str) -> bool:
+    """Whether any card's name begins with the first letters of a word, or with a maker's name as this one is."""
+    bare = core(word.lower())
+    plain = bare.isascii() and not bare.startswith(APPLE)
+    return not (bare and plain) or bare[:SHOWN] in _card_beginnings()
+
+
 @lru_cache(maxsize=4096)
 def model_named(text: str) -> KnownModel | None:
     """The model that a text names exactly, spaces and hyphens aside; a text that is only similar is none."""
@@ -125,8 +157,10 @@ DESCRIBED = ("laptop", "notebook", "mobile", "mac")
 
 def plain_card_name(text: str) -> str:
     """The catalogue's name for a card that is described rather than named: 昇腾910B, "laptop 4060", "mac studio m2"."""
-    described = not text.isascii() or text.lower().startswith(DESCRIBED)
-    return card_name(text) if described else text
+    if text.isascii() and not text.lower().startswith(DESCRIBED):
+        return text
+    chip = apple_chip(core(text.lower()))
+    return chip.name if chip else card_name(text)
 
 
 @lru_cache(maxsize=512)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bot.intake.hardware import Hardware
-from bot.intake.lexicon import Word, lexicon
+from bot.intake.lexicon import Word
 from bot.intake.sheet import Sheet
 
 NONE = frozenset({"none", "no", "off", "false", "无", "不", "否"})
@@ -51,7 +51,7 @@ def keys_in(sheet: Sheet) -> list[Word]:
     """Every key with a colon or an equals sign behind it."""
     keys: list[Word] = []
     for index in range(len(sheet.tokens)):
-        word = lexicon().at(sheet.tokens, index, "key")
+        word = sheet.word_at(index, "key")
         inside = keys and index <= keys[-1].end + 1
         if word and not inside and word.end < len(sheet.tokens) and sheet.tokens[word.end].text in ":=":
             keys.append(word)

@@ -61,9 +61,16 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
     shapes = _shapes(sheet)
     layouts: list[Fields] = _layouts(sheet, shared)
     optimizers: list[Fields] = [{"optimizer": name} for name in sheet.values("optimizer")] or [{}]
-    chosen = product(models, methods, hardware, formats, shapes, layouts, optimizers)
+    rivals = [_rivals(sheet, name) for name in ("precision", "gradient_checkpointing", "attention")]
+    chosen = product(models, methods, hardware, formats, shapes, layouts, optimizers, *rivals)
     runs: list[Fields] = [{**shared, **dict(pair for part in parts for pair in part.items())} for parts in chosen]
     return runs[:MOST_RUNS]
+
+
+def _rivals(sheet: Sheet, name: str) -> list[Fields]:
+    """The values of a field that are set against each other: "bf16 vs fp32"."""
+    values = sheet.values(name)
+    return [{name: value} for value in values] if sheet.against and len(values) > 1 else [{}]
 
 
 def _layouts(sheet: Sheet, shared: Fields) -> list[Fields]:

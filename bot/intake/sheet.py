@@ -33,13 +33,17 @@ class Sheet:
     questions: set[str] = field(default_factory=set)
     against: bool = False
     guesses: int = 0
+    found: list[tuple[Word, ...]] = field(default_factory=list)
+    named: dict[str, set[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, message: str) -> "Sheet":
         """A fresh sheet for a message as typed."""
         text = clean(message)
         tokens = tokenize(text)
-        return cls(text, tokens, [False] * len(tokens))
+        known = lexicon()
+        found = [known.at(tokens, index) for index in range(len(tokens))]
+        return cls(text, tokens, [False] * len(tokens), found=found)
 
     def words(self, start: int, end: int) -> str:
         """The message's own spelling of tokens ``start`` to ``end``."""
@@ -67,17 +71,27 @@ class Sheet:
         """The lexicon's phrase at ``start``, when all its tokens are free."""
         if start >= len(self.tokens):
             return None
-        word = lexicon().at(self.tokens, start, *sections)
+        word = self.word_at(start, *sections)
         return word if word and self.is_free(word.start, word.end) else None
 
-    def has(self, *sections: str, value: str | None = None) -> bool:
-        """Whether any phrase of these sections occurs, used up or not."""
-        found = (lexicon().at(self.tokens, index, *sections) for index in range(len(self.tokens)))
-        return any(word is not None and value in (None, word.value) for word in found)
+    def word_at(self, start: int, *sections: str) -> Word | None:
+        """The longest phrase of these sections (all when none is named) at ``start``, used up or not."""
+        for word in self.found[start]:
+            if not sections or word.section in sections:
+                return word
+        return None
+
+    def has(self, section: str, value: str | None = None) -> bool:
+        """Whether any phrase of a section occurs, or one that means ``value``, used up or not."""
+        values = self.named.get(section)
+        if values is None:
+            words = (self.word_at(index, section) for index in range(len(self.tokens)))
+            values = self.named[section] = {word.value for word in words if word}
+        return bool(values) if value is None else value in values
 
     def has_at(self, start: int, *sections: str) -> bool:
         """Whether a phrase of these sections begins at ``start``, used up or not."""
-        return lexicon().at(self.tokens, start, *sections) is not None
+        return self.word_at(start, *sections) is not None
 
     def values(self, name: str) -> list[Any]:
         """All values read for a field, in the order of the message, each once."""

@@ -115,11 +115,12 @@ MACS = {
 
 def apple_chip(core: str) -> Card | None:
     """An Apple chip that the table does not list: only its memory counts, so any listed one speaks for it."""
-    named, listed = APPLE_CHIP.fullmatch(core), next(card for card in cards() if card.vendor == "Apple")
-    if core in MACS:
-        return replace(listed, name=MACS[core], nominal=(16, 32))
-    if named is None:
+    named = APPLE_CHIP.fullmatch(core)
+    if named is None and core not in MACS:
         return None
+    listed = next(card for card in cards() if card.vendor == "Apple")
+    if named is None:
+        return replace(listed, name=MACS[core], nominal=(16, 32))
     name = " ".join(filter(None, ("Apple", f"M{named[1]}", (named[2] or "").title())))
     return replace(listed, name=name, nominal=(16, 32) if named[2] else (8, 16))
 

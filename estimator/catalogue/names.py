@@ -37,8 +37,9 @@ class Upload:
 def normalised(name: str) -> str:
     """Lower case, full-width folded, single spaces; control characters become spaces."""
     folded = unicodedata.normalize("NFKC", name[: 2 * MAX_NAME])
-    printable = "".join(" " if unicodedata.category(char).startswith("C") else char for char in folded)
-    return " ".join(printable.lower().split())[:MAX_NAME]
+    if not folded.isascii() or not folded.isprintable():
+        folded = "".join(" " if unicodedata.category(char).startswith("C") else char for char in folded)
+    return " ".join(folded.lower().split())[:MAX_NAME]
 
 
 SEPARATORS = str.maketrans("", "", " \t\n-_:/")

@@ -37,8 +37,8 @@ def cards(text: str, history: list[str] | None = None) -> list[dict[str, Any]]:
         ("qlora 70b 4 gpus 96gb total", {"gpu": "24GB", "memory_gb": 24, "gpu_count": 4}),
         ("lora 1b on GTX 1050 Ti 4GB", {"gpu": "GTX 1050 Ti 4GB", "memory_gb": 4}),
         ("qlora 3b 4gb gtx 1650", {"gpu": "gtx 1650 4GB", "memory_gb": 4}),
-        ("mac studio 512gb 405b q4", {"gpu": "mac studio 512GB", "memory_gb": 512}),
-        ("macbook M2 llama 3 8b q4 16gb", {"gpu": "macbook M2 16GB", "memory_gb": 16}),
+        ("mac studio 512gb 405b q4", {"gpu": "Mac Studio 512GB", "memory_gb": 512}),
+        ("macbook M2 llama 3 8b q4 16gb", {"gpu": "Apple M2 16GB", "memory_gb": 16}),
     ],
 )
 def test_parts_join_their_cards(text: str, expected: dict[str, Any]) -> None:
