@@ -50,9 +50,9 @@ def read_token_amounts(sheet: Sheet, least: float = LEAST_AMOUNT) -> None:
             continue
         end = _per_second(sheet, at + 1)
         if end:
-            _note(sheet, "tokens_per_second", number.value, start, end)
+            _note_speed(sheet, number.value, start, end)
         elif _each_second(sheet, start):
-            _note(sheet, "tokens_per_second", number.value, start - 2, at + 1)
+            _note_speed(sheet, number.value, start - 2, at + 1)
         elif number.value >= least and not _is_context(sheet, start, at + 1):
             sheet.read("tokens", number.value, start, at + 1, "an amount of tokens")
 
@@ -272,6 +272,15 @@ def _is_context(sheet: Sheet, start: int, end: int) -> bool:
     key_behind = sheet.phrase(end, "key")
     near = [sheet.phrase(at, "key") for at in range(max(0, start - 3), start)]
     return any(word is not None and word.value == "seq_len" for word in (key_behind, *near))
+
+
+def _note_speed(sheet: Sheet, value: float, start: int, end: int) -> None:
+    """A speed, or that it is impossible."""
+    if value > 0:
+        _note(sheet, "tokens_per_second", value, start, end)
+    else:
+        sheet.invalid.append("tokens_per_second")
+        sheet.take(start, end)
 
 
 def _note(sheet: Sheet, name: str, value: Any, start: int, end: int) -> None:
