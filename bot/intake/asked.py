@@ -41,6 +41,11 @@ SUBSTANCE = frozenset(
         "grad_accum",
     ]
 )
+TOLD_LATER = frozenset(
+    ("epochs", "samples", "tokens", "task", "rank", "concurrency", "new_tokens", "hours", "kv_dtype", "gpu_count",
+     "nodes", "host_ram_gib", "num_generations", "max_completion_len", "loss", "framework", "images", "tensor")
+)  # fmt: skip
+"""What goes on from a run that was spoken of, and says nothing without one."""
 WEAK = frozenset({"size", "hardware", "seq_len"})
 FEW_WORDS = 2
 """Words of a message that say nothing of a run, beside which the word LoRA still is a question."""
@@ -172,7 +177,8 @@ def is_ours(sheet: Sheet, asked: Asked, in_conversation: bool) -> bool:
         return True
     if asked.chatter and not asked.marked and not fields & {"model", "size"}:
         return False
-    if in_conversation and (fields or sheet.invalid or asked.question):
+    told = {reading.field for reading in sheet.readings} & (SUBSTANCE | TOLD_LATER)
+    if in_conversation and (told or sheet.invalid or asked.question):
         return True
     if not fields and not sheet.invalid:
         return asked.domain and asked.question not in (None, "fit")
@@ -203,4 +209,7 @@ def _is_told_more(sheet: Sheet, asked: Asked) -> bool:
     """Weak readings (a size, a bare card number) count when something else in the message is about models or cards."""
     hardware = sheet.values("hardware")
     counted = any(one.count or one.memory_gb or (one.gpu and not one.gpu.isdigit()) for one in hardware)
+    alone = {reading.field for reading in sheet.readings} <= {"hardware"}
+    if alone and all(not one.memory_gb and (one.count or 1) == 1 for one in hardware):  # who took my 3090?
+        return asked.domain or asked.question is not None or _begins_as_question(sheet)
     return asked.domain or asked.marked or bool(counted) or any(reading.field == "task" for reading in sheet.readings)

@@ -214,13 +214,16 @@ class _Cluster:
         return True
 
     def _unified_memory(self) -> Quantity | None:
-        """The bare number behind an Apple chip: "M3 Max 64"."""
+        """The bare number behind a card that is a size of it: "M3 Max 64", "A100 80"."""
         card = card_named(self.found.gpu) if self.found.gpu and not self.found.memory_gb else None
         number = quantities.signed(self.tokens, self.position)
-        if card is None or not card.unified or number is None or number.value not in UNIFIED_SIZES:
+        if card is None or number is None or number.value not in (UNIFIED_SIZES if card.unified else card.sizes):
             return None
         glued = number.end < len(self.tokens) and self.tokens[number.end].glued
-        return None if glued and self.tokens[number.end].kind == "word" else number
+        if glued and self.tokens[number.end].kind == "word":
+            return None
+        counts = self._text(number.end) in COUNT_WORDS | quantities.TIMES | {"个", "%"}
+        return None if counts or self.sheet.phrase(number.end, "key") else number
 
     def _usable_before(self) -> bool:
         return any(
@@ -250,7 +253,8 @@ class _Cluster:
 
     def _bare_memory(self, at: int, end: int) -> Quantity | None:
         """The last number of a name that is its memory: the 40 of "A100 40"."""
-        last = at == end - 1 and self.tokens[at].kind == "number" and not self.tokens[at].glued
+        apart = not self.tokens[at].glued or self.tokens[at - 1].text == "-"
+        last = at == end - 1 and self.tokens[at].kind == "number" and apart
         card = card_named(self.sheet.words(self.position, at)) if last else None
         known = card is not None and self.tokens[at].number in card.sizes
         return Quantity(self.tokens[at].number, end) if known else None

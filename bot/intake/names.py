@@ -152,12 +152,14 @@ def full_card_name(text: str) -> str:
     return f"{text} {match.nominal_gb:g}GB" if alone and match.kind == "datacenter" else text
 
 
+NUMBERED = ("910",)
+"""Cards that go by their number alone, which is none of a maker's series: the Ascend 910B."""
 DESCRIBED = ("laptop", "notebook", "mobile", "mac")
 
 
 def plain_card_name(text: str) -> str:
     """The catalogue's name for a card that is described rather than named: 昇腾910B, "laptop 4060", "mac studio m2"."""
-    if text.isascii() and not text.lower().startswith(DESCRIBED):
+    if text.isascii() and not text.lower().startswith((*DESCRIBED, *NUMBERED)):
         return text
     chip = apple_chip(core(text.lower()))
     return chip.name if chip else card_name(text)

@@ -110,6 +110,8 @@ def memory_gb(tokens: list[Token], start: int) -> Quantity | None:
     plain = signed(tokens, start)
     if plain is None or plain.end >= len(tokens):
         return None
+    measured = tokens[plain.end].text == "个" and plain.end + 1 < len(tokens)  # 8个G
+    plain = Quantity(plain.value, plain.end + 1) if measured else plain
     token = tokens[plain.end]
     spaced = token.glued or token.text in ("gb", "gib", "tb", "g", "gigs", "gig")
     if spaced and token.text in MEMORY_UNITS:
