@@ -28,9 +28,12 @@ POSITION_TABLES = {"bert": 2, "roberta": 2, "xlm-roberta": 2, "distilbert": 1}
 """Encoders: int64 vectors over all positions (position and token-type ids)."""
 
 
-def buffers(arch: Architecture, itemsize: int) -> Iterator[Buffer]:
-    """Every buffer of one model."""
+def buffers(arch: Architecture, itemsize: int, cached_rotary: bool = False) -> Iterator[Buffer]:
+    """Every buffer of one model; ``cached_rotary``: see ``habits.CACHED_ROTARY``."""
     yield from _positions(arch)
+    if cached_rotary:
+        size = FULL if arch.model_type == "gpt_neox" else itemsize
+        yield "cos_cached", arch.max_positions * _rotary_width(arch) * size, 2 * arch.layers
     if arch.model_type in SCALED_EMBEDDING:
         yield "embed_scale", itemsize, 1
 

@@ -39,6 +39,19 @@ Every other type of 4.40 to 4.57 sets ``use_cache`` to False there (read in mode
 CACHE_TURNED_OFF = ("llama-factory", "axolotl", "ms-swift", "unsloth")
 """Frameworks that set ``use_cache`` to False themselves."""
 
+CACHED_ROTARY = {
+    "mixtral": (4, 48),
+    **dict.fromkeys(
+        ("falcon", "gpt_neox", "persimmon", "phi", "qwen2", "qwen2_moe", "stablelm", "starcoder2"), (4, 45)
+    ),
+    "mistral": (4, 42),
+    **dict.fromkeys(("llama", "olmo"), (4, 41)),
+}
+"""Types whose every layer has cosines and sines of all positions as buffers, and before which transformers."""
+
+OWN_MODELS = ("litgpt", "torchtitan", "torchtune", "megatron", "minimind")
+"""Frameworks with model code of their own."""
+
 PACKED_BY_BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "fp4-dq")
 
 
@@ -80,7 +93,15 @@ def old_habits(run: Run, model_type: str) -> tuple[str, ...]:
         found += ("inputs-kept",)
     if _ends_in_half(run) and release_of(stack.get("trl") or "") < (1, 0):
         found += ("half-ends",)
+    found += cached_rotary(run, model_type)
     return (*found, "cache-returned") if _returns_cache(run, model_type, release) else found
+
+
+def cached_rotary(run: Run, model_type: str) -> tuple[str, ...]:
+    """See ``CACHED_ROTARY``."""
+    release = release_of((run.stack or {}).get("transformers") or "")
+    cached = run.framework not in OWN_MODELS and release < CACHED_ROTARY.get(model_type, (0, 0))
+    return ("cached-rotary",) if cached else ()
 
 
 def _ends_in_half(run: Run) -> bool:

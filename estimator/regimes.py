@@ -3,7 +3,7 @@
 from estimator.adapter_targets import moved
 from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
-from estimator.habits import old_habits, old_loss
+from estimator.habits import cached_rotary, old_habits, old_loss
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
 from estimator.stack import before_5, linear_experts, versions_stated
@@ -87,6 +87,7 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         dropout=False,
+        quirks=cached_rotary(run, arch.model_type),
         linear_experts=linear_experts(run, arch),
     )
 
@@ -238,7 +239,7 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
     LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
     """
     unsure = any(inexact_modes(run)) or near(run, arch)
-    found: tuple[str, ...] = ("near",) if unsure else ("stated",) if versions_stated(run) else ()
+    found: tuple[str, ...] = ("near",) if unsure else ("stated",) if stated_well(run, arch) else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
     found += old_loss(run, arch.model_type) + old_habits(run, arch.model_type)
     if runs_in_litgpt(run, arch):
@@ -248,6 +249,11 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
     if run.framework == "llama-factory" and not adapted(run):
         return (*found, "frozen-input")
     return (*found, "half-logits") if run.framework == "unsloth" else found
+
+
+def stated_well(run: Run, arch: Architecture) -> bool:
+    """Whether versions are named, and nothing hangs on the data: experts of their own get uneven shares of tokens."""
+    return versions_stated(run) and not linear_experts(run, arch)
 
 
 def runs_in_litgpt(run: Run, arch: Architecture) -> bool:

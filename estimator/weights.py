@@ -150,7 +150,8 @@ class _Tally:
 
     def buffers(self) -> None:
         """What the model classes keep beside their parameters."""
-        for _name, size, times in buffers(self.arch, self.regime.itemsize):
+        cached = "cached-rotary" in self.regime.quirks
+        for _name, size, times in buffers(self.arch, self.regime.itemsize, cached):
             self._count("buffers", "", 0, rounded(size), times)
 
     def _count(self, group: str, kind: str, numel: int, size: int, times: int) -> None:

@@ -199,3 +199,22 @@ def test_nobody_prepares_a_sharded_4_bit_base() -> None:
     run |= {"parallel": {"engine": "fsdp1", "data": 2, "zero": 3}}
     prepared, plain = (estimate(Run.model_validate(run | {"kbit_prepare": done})).per_gpu for done in (True, False))
     assert prepared == plain
+
+
+@pytest.mark.parametrize(
+    ("model", "before", "since", "tables"),
+    [
+        ("mistralai/Mixtral-8x7B-v0.1", "4.47.1", "4.48.1", 32 * 32768 * 128 * 2 * 2),
+        ("Qwen/Qwen2.5-7B", "4.44.2", "4.45.0", 28 * 131072 * 128 * 2 * 2),
+        ("EleutherAI/pythia-1.4b", "4.44.2", "4.45.0", 24 * 2048 * 32 * 2 * 4),
+    ],
+)
+def test_every_layer_cached_its_rotary_table(model: str, before: str, since: str, tables: int) -> None:
+    """Cosines and sines of all positions, as buffers of each layer."""
+    run = RUN | {"model": model, "adapter": {"rank": 8, "targets": "all-linear", "dropout": 0.0}}
+    old, new = (
+        estimate(Run.model_validate(run | {"stack": {"transformers": v}}), steps=False).per_gpu for v in (before, since)
+    )
+    assert old is not None
+    assert new is not None
+    assert old.steady - new.steady == pytest.approx(tables, rel=0.001)
