@@ -27,6 +27,8 @@ def entries_for(text: str, question: Question) -> list[str]:
         return []
     if question.reply == "answer" and question.question not in (*KNOWN_KINDS, "help"):
         return []
+    if "samples" in question.missing and any(run.get("model") for run in question.spoken):
+        return []  # time or cost of a run: how much there is to do is asked back
     near = answering(text)
     if near is None or not (near.sure or (question.reply == "clarify" and question.question in KNOWN_KINDS)):
         return []

@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,7 +137,9 @@ class Daily:
     async def content(self, wanted: Subscription, day: date) -> Content:
         """The post of a channel for a local date."""
         last = await self.stored(Ledger.last_posted, wanted.channel)
-        skipped = tuple(await self.stored(Ledger.skipped_since, wanted.channel, last[0])) if last else ()
+        begun = datetime.fromtimestamp(wanted.since, UTC).date() - timedelta(days=1)
+        after = last[0] if last else begun.isoformat()
+        skipped = tuple(await self.stored(Ledger.skipped_since, wanted.channel, after))
         card = await self._bot.desk.work(self._card, wanted, day, last, skipped)
         return Content(card, await self._png(card.picture))
 

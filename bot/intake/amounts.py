@@ -43,7 +43,11 @@ def _read_hours(sheet: Sheet, start: int) -> bool:
         hours, end = hours + rest.value / 60, rest.end + 1
     elif rest and sheet.tokens[end].glued:
         return False
-    sheet.read("hours", hours, start, end, "a stretch of time")
+    if hours <= 0:
+        sheet.invalid.append("hours")
+        sheet.take(start, end)
+    else:
+        sheet.read("hours", hours, start, end, "a stretch of time")
     return True
 
 

@@ -1,10 +1,12 @@
 """What a message says of money and speed: prices with their currency and unit, electricity, use, amounts of tokens."""
 
+import re
 from typing import Any
 
 from bot.intake import quantities
 from bot.intake.quantities import HAN_DIGITS, Quantity
 from bot.intake.sheet import Sheet
+from bot.prices.money import bundled_rates
 
 CURRENCIES = {
     "$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "us$": "USD", "美元": "USD", "美金": "USD",
@@ -15,6 +17,8 @@ HOURS_IN = {
     "h": 1, "hr": 1, "hrs": 1, "hour": 1, "hours": 1, "小时": 1, "时": 1, "d": 24, "day": 24, "days": 24,
     "天": 24, "日": 24, "month": 730, "mo": 730, "月": 730,
 }  # fmt: skip
+NO_CURRENCIES = frozenset({"GPU", "REQ", "TOK", "JOB", "RUN", "MIG", "RTX"})
+"""Capitals that stand behind a number and are no money."""
 OF_ONE = frozenset({"gpu", "gpus", "card", "cards", "卡", "张", "张卡", "each", "单卡"})
 OF_ALL = frozenset({"node", "instance", "server", "machine", "台", "total", "together", "整机", "机器"})
 BETWEEN = frozenset({"/", "per", "a", "an", "每", "-", "·", "一", "for", "all", "the"})
@@ -126,7 +130,7 @@ def _read_money(sheet: Sheet, start: int) -> bool:
     """``$2/h``, ``2.3元/卡时``, ``500 元/天``, ``0.6元/度``; money without a time is left alone."""
     found = _money_at(sheet, start)
     if found is None or not found[1]:
-        return False
+        return _is_of_no_currency(sheet, found[2]) if found else False
     amount, currency, end = found
     if (kwh := _past(sheet, _skipped(sheet, end), KWH)) > _skipped(sheet, end):
         _note(sheet, "electricity_price", amount, start, kwh)
@@ -172,13 +176,30 @@ def _money_at(sheet: Sheet, start: int) -> tuple[float, str, int] | None:
     return (value, before or behind, end) if before or behind or not minus else None
 
 
+def _is_of_no_currency(sheet: Sheet, at: int) -> bool:
+    """``5 XYZ/h``: a price in letters that no exchange rate is known for is said to be wrong, not left out."""
+    code = _code_at(sheet, at)
+    if not code or code in NO_CURRENCIES or _unit(sheet, at + 1)[0] is None:
+        return False
+    sheet.invalid.append("currency")
+    sheet.take(at, at + 1)
+    return True
+
+
+def _code_at(sheet: Sheet, at: int) -> str:
+    """Three capitals that may be the code of a currency."""
+    written = sheet.words(at, at + 1) if at < len(sheet.tokens) else ""
+    return written if re.fullmatch("[A-Z]{3}", written) else ""
+
+
 def _currency_behind(sheet: Sheet, at: int) -> tuple[str, int]:
     tokens = sheet.tokens
     for length in (3, 2, 1):
         words = "".join(token.text for token in tokens[at : at + length])
         if at + length <= len(tokens) and words in CURRENCIES:
             return CURRENCIES[words], at + length
-    return "", at
+    code = _code_at(sheet, at)
+    return (code, at + 1) if code and code in bundled_rates().per_eur else ("", at)
 
 
 def _unit(sheet: Sheet, at: int) -> tuple[float | None, str, int]:

@@ -3,7 +3,9 @@
 Times are seconds of UTC. One thread uses a history at a time; several processes may share the file.
 """
 
+import contextlib
 import json
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,7 +200,8 @@ class History:
             self._database.execute("delete from observations where offer not in (select id from offers)")
             self._database.execute("delete from runs where at < ?", (now - KEEP_RUNS_DAYS * DAY,))
         if dropped:
-            self._database.vacuum()
+            with contextlib.suppress(sqlite3.OperationalError):  # another process reads: the next time does as well
+                self._database.vacuum()
         return dropped
 
     # reading ------------------------------------------------------------------------------------------------------

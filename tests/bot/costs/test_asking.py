@@ -37,6 +37,7 @@ def said(text: str) -> dict[str, Any]:
         ("qwen2.5-7b lora 3 epochs 5万条 A100 80G 要多少钱", {"epochs": 3.0, "samples": 50_000.0}),
         ("grpo qwen2.5 1.5b 1000 prompts H100 how long", {"samples": 1000.0}),
         ("8b lora cost, 20h on 2 x H100", {"hours": 20.0, "gpu_count": 2}),
+        ("8b lora cost on 4090 at 0.5 CHF/h, 1M samples", {"economics": {"price": 0.5, "currency": "CHF"}}),
     ],
 )
 def test_amounts_and_prices_are_read(text: str, fields: dict[str, Any]) -> None:
@@ -179,7 +180,14 @@ def test_a_card_without_offers_has_no_rent_line() -> None:
     assert "Rent:" not in service.ask("qlora 7b on a 24GB card").text
 
 
-@pytest.mark.parametrize("text", ["cost of 7b lora 1M samples at -2$/h on 4090", "rent or buy 4090 at 0% utilization"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cost of 7b lora 1M samples at -2$/h on 4090", "rent or buy 4090 at 0% utilization",
+        "cost of lora 7b on 4090 for -3 hours", "lora 7b 4090 跑 0 小时多少钱",
+        "lora 7b 1M samples 4090 at 5 XYZ/h cost",
+    ],
+)  # fmt: skip
 def test_impossible_values_get_one_sentence(text: str) -> None:
     answer = service.ask(text)
     assert answer.reply == "clarify" and answer.invalid and len(answer.text.splitlines()) == 1

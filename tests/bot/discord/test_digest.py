@@ -161,3 +161,14 @@ def test_an_alert_has_price_provider_day_and_threshold() -> None:
     assert alert_text(wanted, Alert("RTX 4090", 0.45), made(0.4)) == (
         "**RTX 4090** 已低于每卡每小时 ¥2.99：现价 ¥2.66（acme，2026-11-30）。"
     )
+
+
+async def test_days_skipped_before_the_first_post_are_said_in_it(lab: SimpleNamespace) -> None:
+    daily, today = lab.env.bot.daily, datetime.now(UTC).date()
+    since = datetime.now(UTC) - timedelta(days=2)
+    wanted = Subscription(channel=lab.channel.id, guild=lab.guild.id, by=lab.ann.id, at="00:00", zone="UTC", lang="en",
+                          currency="USD", since=since.timestamp())  # fmt: skip
+    late, older = today - timedelta(days=1), today - timedelta(days=30)
+    await daily.stored(Ledger.skip, [(lab.channel.id, late), (lab.channel.id, older)], datetime.now(UTC).timestamp())
+    content = await daily.content(wanted, today)
+    assert f"Not posted on {late}: the bot was not running." in "\n".join(content.card.sections)
