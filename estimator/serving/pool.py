@@ -60,8 +60,12 @@ class Pool:
         return self.blocks(kv_bytes) // sum(group.count for group in self.groups) * shortest
 
     def longest(self, kv_bytes: int, batched: int, most: int = 1 << 27) -> int:
-        """Tokens of the longest single request."""
-        have, low, high = self.blocks(kv_bytes), 0, most
+        """Tokens of the longest single request, ``most`` where it costs the same whatever its length."""
+        have, low = self.blocks(kv_bytes), 0
+        whole = [have // group.count * group.block for group in self.groups if group.block and not group.window]
+        high = min([most, *whole])
+        if len(self.groups) == 1 and whole:
+            return high
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.cost(middle, batched) <= have else (low, middle - 1)

@@ -64,7 +64,7 @@ def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
     serving.users_possible = users if found.cache.users is None else found.cache.users
     serving.max_len_possible = solve.longest_alone(plan, found, usable, length)
     serving.layers_possible = solve.layers_possible(plan, usable)
-    serving.best_format = solve.best_format(plan, usable)
+    serving.best_format = solve.best_format(plan, usable, result.fit.verdict == "fits")
     if plan.engine in solve.SHARED:
         serving.utilization_needed = solve.utilization_needed(plan, usable)
     new = int(plan.run.new_tokens or 0)

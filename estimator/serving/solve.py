@@ -30,11 +30,15 @@ def fits(plan: Plan, usable: int) -> bool:
     return device(plan, memory_of(plan), usable).high <= usable
 
 
-def largest(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number for which ``holds``, which does not come back once lost; 0 where not even 1 does."""
-    low, high = 0, 1
+def largest(holds: Callable[[int], bool], most: int, near: int = 0) -> int:
+    """The largest number for which ``holds``, which does not come back once lost; 0 where not even 1 does.
+
+    ``near``: about where it is, if that is known.
+    """
+    low, high = _around(holds, min(near, most)) if near > 1 else (0, 1)
+    step = max(high - low, 1)
     while high <= most and holds(high):
-        low, high = high, 2 * high
+        low, high, step = high, high + step, 2 * step
     high = min(high, most + 1)
     while high - low > 1:
         middle = (low + high) // 2
@@ -42,11 +46,30 @@ def largest(holds: Callable[[int], bool], most: int) -> int:
     return low
 
 
+def _around(holds: Callable[[int], bool], near: int) -> tuple[int, int]:
+    """A number that holds, or 0, and one not far above it that may not."""
+    step = max(near >> 8, 1)
+    if holds(near):
+        return near, near + step
+    high = near
+    while high > step and not holds(high - step):
+        high, step = high - step, 2 * step
+    return max(high - step, 0), high
+
+
 def longest_request(plan: Plan, found: Memory, usable: int) -> int:
     """Tokens of the longest request, the users as asked."""
     if found.cache.need is not None and found.filled is not None:
         return _within_the_pool(plan, found, usable, lambda need, length: need(plan.users, length), MOST_LENGTH)
-    return largest(lambda length: fits(replace(plan, length=length), usable), MOST_LENGTH)
+    more = device(plan, memory_of(replace(plan, length=2 * plan.length)), usable).high
+    near = _reached(plan.length, device(plan, found, usable).high, more, usable)
+    return largest(lambda length: fits(replace(plan, length=length), usable), MOST_LENGTH, near)
+
+
+def _reached(count: int, taken: int, twice: int, usable: int) -> int:
+    """Where a straight line through what ``count`` and twice as many take meets the card."""
+    slope = (twice - taken) / count
+    return max(int(count + (usable - taken) / slope), 0) if slope > 0 else 0
 
 
 def _within_the_pool(
@@ -78,7 +101,9 @@ def most_users(plan: Plan, found: Memory, usable: int) -> int:
     """Users that surely run at once, the length as asked."""
     if found.cache.need is not None and found.filled is not None:
         return _within_the_pool(plan, found, usable, lambda need, users: need(users, plan.length), MOST_USERS)
-    return largest(lambda users: fits(replace(plan, users=users), usable), MOST_USERS)
+    more = device(plan, memory_of(replace(plan, users=2 * plan.users)), usable).high
+    near = _reached(plan.users, device(plan, found, usable).high, more, usable)
+    return largest(lambda users: fits(replace(plan, users=users), usable), MOST_USERS, near)
 
 
 def layers_possible(plan: Plan, usable: int) -> int | None:
@@ -117,11 +142,12 @@ def _with_share(plan: Plan, share: float) -> Plan:
     return replace(plan, serving=plan.serving.model_copy(update={"gpu_memory_utilization": share}))
 
 
-def best_format(plan: Plan, usable: int) -> str | None:
+def best_format(plan: Plan, usable: int, fits_now: bool) -> str | None:
     """The weights with the most bits with which the run fits; None where none does."""
     ladder = GGUF_LADDER if plan.engine in FILES else EXLLAMA_LADDER if plan.engine == "exllama" else SERVER_LADDER
     for name in ladder:
-        if _tried(replace(plan, fmt=weight_format(name).name if name else None), usable):
+        fmt = weight_format(name).name if name else None
+        if fits_now if fmt == plan.fmt else _tried(replace(plan, fmt=fmt), usable):
             return name or "bf16"
     return None
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from estimator.estimate import estimate
 from estimator.schema import Estimate, Run
+from estimator.serving.solve import largest
 from tests.estimator.downgrades.promises import keeps_its_promises
 
 ORDER = ("does_not_fit", "tight", "fits")
@@ -71,6 +72,11 @@ def test_what_is_possible_fits_and_no_more(fields: dict[str, Any], size: str) ->
     if found.serving is not None and (share := found.serving.utilization_needed) is not None:
         told = {**fields["serving"], "gpu_memory_utilization": share}
         assert answered(asked | {"serving": told}).fit.verdict == "fits"
+
+
+@given(st.integers(0, 70_000), st.integers(0, 90_000), st.sampled_from((10, 1000, 1 << 16)))
+def test_the_largest_is_found_wherever_it_is_looked_for_first(last: int, near: int, most: int) -> None:
+    assert largest(lambda number: number <= last, most, near) == min(last, most)
 
 
 def test_a_share_that_is_too_small_does_not_fit_an_empty_card() -> None:
