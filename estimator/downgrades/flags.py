@@ -59,12 +59,24 @@ def commands(run: Run, change: Mapping[str, Any], framework: str | None = None) 
     known = table_of(run, framework)
     if known is None:
         return []
-    whole = dict(_leaves(change))
-    skipped = {*(WITH_METHOD if "method" in change else ()), *(("parallel.engine",) if _offloads(whole) else ())}
-    leaves = [(name, value) for name, value in whole.items() if name not in skipped]
-    lines = [line for name, value in leaves for line in _lines(known, name, value, run) or ()]
+    lines = [line for name, value in _told(change) for line in _lines(known, name, value, run) or ()]
     filled = figures(run) if lines else {}
     return list(dict.fromkeys(line.format_map(filled) for line in lines))
+
+
+def commands_elsewhere(run: Run, change: Mapping[str, Any], framework: str) -> list[str]:
+    """The same for another framework, empty where it lacks a switch for anything that the run's own one is told."""
+    own, other = table_of(run) or {}, table_of(run, framework) or {}
+    needed = [(name, value) for name, value in _told(change) if _lines(own, name, value, run)]
+    missing = any(_lines(other, name, value, run) is None for name, value in needed)
+    return [] if missing else commands(run, dict(change), framework)
+
+
+def _told(change: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Dotted names and values of a change without those that another one's switch states too."""
+    whole = dict(_leaves(change))
+    skipped = {*(WITH_METHOD if "method" in change else ()), *(("parallel.engine",) if _offloads(whole) else ())}
+    return [(name, value) for name, value in whole.items() if name not in skipped]
 
 
 def _offloads(change: Mapping[str, Any]) -> bool:

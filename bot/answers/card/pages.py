@@ -8,10 +8,16 @@ from bot.answers.card.shape import MOST_TEXT, Card, Kind
 from bot.answers.card.steps import title_of
 from bot.answers.card.voice import Voice, gib, per_gpu
 from bot.answers.quote import quoted
+from estimator.downgrades import commands_elsewhere
+from estimator.schema import Estimate, Run
 
 HEADLINE_ROOM = 300
 MOST_PAGES = 5
 LONGEST_COMMAND, IN_A_BLOCK = 320, 10
+OTHERS = ("llama-factory", "axolotl", "unsloth")
+"""Frameworks in whose words the plan is told, too, where none was named."""
+LANGUAGES = {"axolotl": "yaml", "llama-factory": "yaml", "unsloth": "py"}
+"""What a framework is told in; the others by flags."""
 
 
 def math_cards(answer: Answer, index: int = 0) -> list[Card]:
@@ -28,12 +34,28 @@ def flags_cards(answer: Answer, index: int = 0) -> list[Card]:
     """What to type for each step, the whole plan first, in code blocks that are easy to copy."""
     voice = Voice(alone(answer, index))
     found = voice.answer.estimates[0]
-    plan = found.plan.commands if found.plan else []
-    titled = [(voice.say("flags_plan"), plan)] if plan else []
-    titled += [(f"**{title_of(voice, one)}**", one.commands) for one in found.downgrades if one.commands]
+    tool, plan = _tool(found.run), found.plan.commands if found.plan else []
+    titled = [(voice.say("flags_plan", tool=quoted(tool)), plan, tool)] if plan else []
+    titled += _elsewhere(voice, found)
+    titled += [(f"**{title_of(voice, one)}**", one.commands, tool) for one in found.downgrades if one.commands]
     if not titled:
         return [Card("flags", voice.title(), lead=voice.say("no_flags"))]
-    return paged(voice, "flags", [[f"{title}\n{block}"] for title, lines in titled for block in commands(lines)])
+    blocks = [[f"{title}\n{block}"] for title, lines, name in titled for block in commands(lines, name)]
+    return paged(voice, "flags", blocks)
+
+
+def _tool(run: Run | None) -> str:
+    """What the flags are for."""
+    return "" if run is None else (run.framework if run.task == "train" else run.engine) or ""
+
+
+def _elsewhere(voice: Voice, found: Estimate) -> list[tuple[str, list[str], str]]:
+    """The plan in other frameworks' words, where none was named."""
+    plan, assumed = found.plan, {one.field for one in found.assumptions}
+    if plan is None or plan.run is None or plan.run.task != "train" or "framework" not in assumed:
+        return []
+    typed = [(one, commands_elsewhere(plan.run, plan.change, one)) for one in OTHERS if one != plan.run.framework]
+    return [(voice.say("flags_elsewhere", tool=one), lines, one) for one, lines in typed if lines]
 
 
 def alone(answer: Answer, index: int) -> Answer:
@@ -43,11 +65,12 @@ def alone(answer: Answer, index: int) -> Answer:
     return answer.model_copy(update=update)
 
 
-def commands(lines: list[str]) -> list[str]:
+def commands(lines: list[str], tool: str = "") -> list[str]:
     """Flags as they are typed, in code blocks of ten lines; backticks cannot end them."""
+    kind = LANGUAGES.get(tool, "sh")
     clean = ["".join(filter(str.isprintable, line.replace("`", "'")))[:LONGEST_COMMAND] for line in lines]
     parts = (clean[start : start + IN_A_BLOCK] for start in range(0, len(clean), IN_A_BLOCK))
-    return ["\n".join(["```sh", *part, "```"]) for part in parts]
+    return ["\n".join([f"```{kind}", *part, "```"]) for part in parts]
 
 
 def paged(voice: Voice, kind: Kind, paragraphs: list[list[str]]) -> list[Card]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.reading.tables import known
-from estimator.downgrades import applied, commands
+from estimator.downgrades import applied, commands, commands_elsewhere
 from estimator.downgrades.flags import offered
 from estimator.downgrades.moves import INFERENCE, TRAINING
 from estimator.estimate import estimate
@@ -158,3 +158,14 @@ def test_every_flag_is_one_of_the_release(framework: str) -> None:
 
 def _plain(name: str) -> str:
     return name.replace("-", "_").lower()
+
+
+def test_a_plan_is_told_in_another_frameworks_words_only_as_a_whole() -> None:
+    found = estimate(Run(model="qwen2.5-7b", method="full", gpu="24GB", micro_batch=4, seq_len=2048))
+    assert found.plan is not None
+    assert found.plan.run is not None
+    lines = commands_elsewhere(found.plan.run, found.plan.change, "axolotl")
+    assert "adapter: lora" in lines
+    change = {"offload": {"optimizer": "cpu"}, "micro_batch": 1}
+    assert commands_elsewhere(applied(found.plan.run, change), change, "llama-factory")
+    assert commands_elsewhere(applied(found.plan.run, change), change, "unsloth") == []
