@@ -53,6 +53,8 @@ class Log:
 def read_log(text: str) -> Log:
     """Read a paste or a log of any length; nothing in it raises."""
     raw = bounded(text)
+    if not raw.isascii():
+        raw = raw.encode("utf-8", "replace").decode()  # half a character pair can be printed by nobody
     done = steps_done(raw)
     whole, ranks = cleaned(raw)
     lines = excerpt(whole)
