@@ -20,6 +20,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "n_gpu_layers": (0, 1_000),
     "ubatch": (1, 1_000_000),
     "max_num_seqs": (1, 1_000_000),
+    "lora_slots": (1, 10_000),
     "max_num_batched_tokens": (1, 100_000_000),
     "moe_on_cpu": (0, 1_000),
     "num_generations": (1, 1_000_000),
@@ -36,11 +37,12 @@ LIMITS: dict[str, tuple[float, float]] = {
 """What a real run can have; beyond, the number is a slip or a joke and is asked back."""
 
 WHOLE = frozenset({"micro_batch", "seq_len", "grad_accum", "gpu_count", "nodes", "rank", "concurrency", "new_tokens"})
-WHOLE |= {"num_generations", "max_completion_len", "images"}
+WHOLE |= {"num_generations", "max_completion_len", "images", "lora_slots"}
 WHOLE |= {"n_gpu_layers", "ubatch", "max_num_seqs", "max_num_batched_tokens", "moe_on_cpu"}
 COUNTED = WHOLE | {"epochs", "samples"}
-BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens", "num_generations", "images"})
-COUNTED_THINGS = frozenset({"num_generations", "images"})
+BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens", "num_generations", "images",
+                        "lora_slots"})  # fmt: skip
+COUNTED_THINGS = frozenset({"num_generations", "images", "lora_slots"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
 AMOUNTS = frozenset({"samples", "epochs"})
 MACHINES = frozenset({"gpu_count", "nodes"})

@@ -26,7 +26,8 @@ GGUF_OF = {"nf4": "Q4_K_M", "fp4": "Q4_K_M", "nf4-dq": "Q4_K_M", "int8": "Q8_0"}
 """What "4bit" and "8bit" mean to an engine that reads GGUF files."""
 ENGINE_OF_CACHE = {"fp8": "vllm", "q8_0": "llama.cpp", "q4_0": "llama.cpp"}
 """Whose cache has such a type; transformers keeps its own in the compute type."""
-SERVING = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "n_gpu_layers", "ubatch", "moe_on_cpu")
+SERVING = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "n_gpu_layers", "ubatch", "moe_on_cpu",
+           "lora_slots")  # fmt: skip
 """Fields of ``serving`` that a message may name."""
 OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_accum", "micro_batch", "epochs")
 PLAIN = (
@@ -225,6 +226,7 @@ def settled(fields: Fields, running: bool) -> Fields:
     if "adapter" in run:
         run.setdefault("method", "lora")
     _settle_task(run, running)
+    _settle_adapters(run)
     _settle_method(run)
     _settle_cards(run)
     if run.get("engine") in GGUF_ENGINES and run.get("weight_format") in GGUF_OF:
@@ -234,6 +236,19 @@ def settled(fields: Fields, running: bool) -> Fields:
     if run.get("task") == "train" and "context_len" in run:
         run["seq_len"] = run.pop("context_len")
     return run
+
+
+def _settle_adapters(run: Fields) -> None:
+    """A server keeps slots for the adapters that it is handed (one where no number is said); training has no slots."""
+    told = dict(run.get("serving") or {})
+    if run.get("task") == "serve" and run.get("method") == "lora":
+        told.setdefault("lora_slots", 1)
+    elif run.get("task") != "serve" and told.pop("lora_slots", None):
+        run.setdefault("method", "lora")
+    if told or "serving" in run:
+        run["serving"] = told
+    if not told:
+        run.pop("serving", None)
 
 
 def _settle_task(run: Fields, running: bool) -> None:

@@ -28,3 +28,24 @@ def test_engine_options_are_read(text: str, fields: dict[str, Any]) -> None:
 )
 def test_users_are_asked_for(text: str) -> None:
     assert understand(text).question == "max_batch"
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("vllm llama-3.1-8b with 4 lora adapters on 2x 3090 tensor parallel 2", 4),
+        ("vllm qwen2.5-7b 8个lora 4090", 8),
+        ("vllm llama-3.1-8b max_loras=2 rank 32 on 4090", 2),
+        ("vllm qwen2.5-7b with a lora on 4090", 1),
+        ("vllm qwen2.5-7b on 4090", None),
+    ],
+)
+def test_adapters_are_served_in_slots(text: str, slots: int | None) -> None:
+    (run,) = understand(text).runs
+    assert run["task"] == "serve"
+    assert (run.get("serving") or {}).get("lora_slots") == slots
+
+
+def test_adapters_that_are_trained_have_no_slots() -> None:
+    (run,) = understand("llama-3.1-8b 2 lora adapters training on 3090").runs
+    assert run["method"] == "lora" and "serving" not in run
