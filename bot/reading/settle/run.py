@@ -31,13 +31,31 @@ def settled_draft(draft: Draft, task: str) -> None:
         if draft.facts.stated("adapter_config"):
             _adapter_alone(draft)
         return
-    if draft.tool.engine or task in ("serve", "infer"):
-        _served(draft, task)
+    if draft.tool.engine or task in ("serve", "infer") or _only_generates(draft):
+        _served(draft, task or ("infer" if not draft.tool.engine else ""))
     elif draft.tool.framework or draft.tool.python:
         _trained(draft)
     else:
         _launched(draft)
     check(draft)
+
+
+OF_TRAINING = (
+    "stage",
+    "batch",
+    "grad_accum",
+    "optimizer",
+    "epochs",
+    "seq_len",
+    "packing",
+    "checkpointing",
+    "deepspeed",
+)
+
+
+def _only_generates(draft: Draft) -> bool:
+    """A file of a trainer's that names an engine for answers and nothing of training."""
+    return draft.facts.stated("engine") is not None and not draft.named(*OF_TRAINING)
 
 
 def _served(draft: Draft, task: str) -> None:

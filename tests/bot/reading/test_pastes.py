@@ -155,3 +155,13 @@ def test_fsdp_by_the_launcher_is_its_first_version() -> None:
 def test_cards_in_the_words_around() -> None:
     text = "my launch line, 4x L40S 48GB:\n\ntrl sft --model_name_or_path gpt2 --per_device_train_batch_size 2"
     assert read(text)["gpu"] == "L40S"
+
+
+def test_a_trainers_file_that_only_generates() -> None:
+    run = read("model_name_or_path: Qwen/Qwen3-8B\ntemplate: qwen\ninfer_backend: vllm\nvllm_maxlen: 4096\n")
+    assert (run["task"], run["engine"], run["context_len"]) == ("infer", "vllm", 4096)
+
+
+def test_arguments_of_an_older_release() -> None:
+    run = read("swift deploy --model Qwen/Qwen3-8B --infer_backend vllm --max_model_len 4096 --tensor_parallel_size 2")
+    assert (run["context_len"], run["parallel.tensor"], run["gpu_count"]) == (4096, 2, 2)
