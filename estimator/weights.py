@@ -115,12 +115,20 @@ class _Tally:
         """A tensor of the base model, packed when the format packs it."""
         group = "embeddings" if weight.part == "head" else GROUP_OF.get(weight.role, "norms")
         group = "experts" if weight.part.startswith("experts.") else group
-        if self.format is not None and self.format.covers(weight, self.arch.experts is not None):
+        if self._packed(weight):
+            assert self.format is not None
             size = sum(map(rounded, self.format.blocks(weight.shape, weight.part == "head")))
             self._count(group, self.format.name, weight.numel, size, times)
         else:
             itemsize = self.itemsize(weight)
             self._count(group, f"{itemsize} B", weight.numel, rounded(weight.numel * itemsize), times)
+
+    def _packed(self, weight: Weight) -> bool:
+        """Whether the format packs a tensor; lightning's plugin takes the place of every linear, the head's too."""
+        if self.format is None:
+            return False
+        head = "litgpt" in self.regime.quirks and weight.part == "head" and len(weight.shape) == 2
+        return head or self.format.covers(weight, self.arch.experts is not None)
 
     def itemsize(self, weight: Weight) -> int:
         """Bytes per element of a tensor that stays unpacked."""

@@ -170,6 +170,8 @@ def loss(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor |
     Every chunk has a cross-entropy of its own, whose temporaries go before the next one's.
     """
     tape, vocab = hidden.tape, model.arch.vocab
+    made = _made_again(model)
+    del made
     chunks = tape.new(hidden.rows, vocab, hidden.itemsize)
     logits = tape.new(hidden.rows, vocab, FULL)
     del chunks
@@ -181,8 +183,19 @@ def loss(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor |
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
         chunk = [tape.new(("upto", CHUNK), vocab, size) for size in (FULL, FULL, compute)]
+        del chunk[:2]
+        made = _made_again(model)
+        del made
         result = tape.new(*shape)
         del chunk
         return (result,)
 
     return tape.attach(out, (hidden,), kept, backward), None
+
+
+def _made_again(model: Model) -> list[Tensor]:
+    """The packed head's weight for one use: in fp16, which it was packed from, then in the type it computes in."""
+    if model.regime.quantised is None:
+        return []
+    elements = model.arch.vocab * model.arch.hidden
+    return [model.tape.new("1", elements, 2, "weight_casts") for _ in range(2)]
