@@ -85,19 +85,24 @@ def _offloads(change: Mapping[str, Any]) -> bool:
 
 
 def _lines(known: dict[str, Any], name: str, value: Any, run: Run) -> list[str] | None:
-    told = str(value).lower() if isinstance(value, bool) else value
-    if name.startswith("offload.") and run.parallel is not None and run.parallel.engine in ("fsdp1", "fsdp2"):
-        # FSDP has one switch, for weights, gradients and states together.
-        return [] if name == "offload.optimizer" else known.get(f"{name}={told},fsdp")
-    found = next((known[key] for key in _keys(name, told, run) if key in known), None)
+    if name == "offload.optimizer" and _by_fsdp(run):
+        return []  # one switch for weights, gradients and states together
+    found = next((known[key] for key in _keys(name, value, run) if key in known), None)
     return found if isinstance(found, list) else None
 
 
-def _keys(name: str, told: Any, run: Run) -> list[str]:
+def _keys(name: str, value: Any, run: Run) -> list[str]:
     """Where the switch may stand in a table, the most special first."""
+    told = str(value).lower() if isinstance(value, bool) else value
     on_base = run.task == "train" and adapted(run)
-    kinds = [*([",quantised"] if on_base and run.weight_format else []), *([",adapted"] if on_base else [])]
-    return [*(f"{name}={told}{kind}" for kind in kinds), f"{name}={told}", name]
+    kinds = [*([",quantised"] if on_base and run.weight_format else []), *([",adapted"] if on_base else []), ""]
+    if name.startswith("offload.") and _by_fsdp(run):
+        return [f"{name}={told},fsdp{kind}" for kind in kinds]
+    return [*(f"{name}={told}{kind}" for kind in kinds), name]
+
+
+def _by_fsdp(run: Run) -> bool:
+    return run.parallel is not None and run.parallel.engine in ("fsdp1", "fsdp2")
 
 
 def _value(run: Run, name: str) -> Any:

@@ -169,3 +169,23 @@ def test_a_plan_is_told_in_another_frameworks_words_only_as_a_whole() -> None:
     change = {"offload": {"optimizer": "cpu"}, "micro_batch": 1}
     assert commands_elsewhere(applied(found.plan.run, change), change, "llama-factory")
     assert commands_elsewhere(applied(found.plan.run, change), change, "unsloth") == []
+
+
+@pytest.mark.parametrize(
+    ("framework", "first", "last"),
+    [
+        ("axolotl", "axolotl train config.yaml --launcher torchrun", "offload_params: true}"),
+        ("transformers", "torchrun --nproc_per_node 2", '{"cpu_offload": true}'),
+        ("torchtune", "tune run --nproc_per_node 2 lora_finetune_distributed", "fsdp_cpu_offload=True"),
+        ("trl", "accelerate launch --config_file fsdp2.yaml", "fsdp_offload_params: true"),
+    ],
+)
+def test_sharding_with_offload_is_typed_as_a_whole(framework: str, first: str, last: str) -> None:
+    change = {
+        "parallel": {"engine": "fsdp2", "data": 2, "zero": 3},
+        "offload": {"optimizer": "cpu", "parameters": "cpu"},
+    }
+    run = applied(Run(model="llama-3.1-8b", task="train", method="lora", gpu_count=2, framework=framework), change)
+    lines = commands(run, change)
+    assert lines[0].startswith(first)
+    assert lines[-1].endswith(last)
