@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from pydantic import ValidationError
 
 from bot.answer import Answer, FewestShown, ReadingShown, RentShown
+from bot.answers.brief import briefly
 from bot.answers.render import rendered
 from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
 from bot.intake.change import changed
@@ -281,7 +282,7 @@ def _diagnosis_of(text: str, lang: str, question: Question | None = None) -> Ans
         diagnosis=found,
     )
     answer.estimates = [wreck.estimate] if wreck.estimate else []
-    return rendered(answer)
+    return briefly(answer)
 
 
 def read(text: str) -> "Reading":

@@ -170,7 +170,7 @@ def _value(name: str, text: str, unit: str | None) -> tuple[str, Number | None]:
     if name == "backend":
         return name, text.lower()
     if name == "shape":
-        return "tensor_shape", [int(part) for part in text.split(",") if part.strip()][:12]
+        return "tensor_shape", [int(part) for part in re.findall(r"\d{1,12}", text)][:12]
     if name in ("device", "element"):
         return name, text
     if name.startswith("log_"):

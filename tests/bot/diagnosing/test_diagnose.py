@@ -190,3 +190,18 @@ def test_what_to_type_is_told_where_the_tool_is_named(trained: Diagnosis) -> Non
     found = diagnosed(words, tried="0.50 GiB", allocated="22.50 GiB", free="0.10 GiB", reserved="22.60 GiB")
     assert "--per_device" not in found.text
     assert any(fix.commands for cause in found.causes for fix in cause.fixes)
+
+
+def test_a_long_diagnosis_is_told_within_a_message() -> None:
+    words = (
+        "qwen2.5-32B full SFT bf16, max_seq_length 32768, batch size 1, 8x H200\n[rank7]: in forward\n[rank7]:   in "
+        "ForCausalLMLoss cross_entropy\ndpo reference model, adamw, gradient checkpointing off, zero2\n"
+    )
+    found = diagnosed(words * 3, tried="9.37 GiB", allocated="11.77 GiB", free="0.95 GiB", reserved="21.4 GiB")
+    assert len(found.text) <= 1800
+    assert found.useless
+
+
+def test_a_broken_shape_is_read_as_far_as_it_goes() -> None:
+    found = service.diagnose("OOM when allocating tensor with shape[5,12,557,5 2] and type half on device:GPU:0")
+    assert found.message.get("tensor_shape") == [5, 12, 557, 5, 2]
