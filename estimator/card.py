@@ -46,15 +46,19 @@ class Spread(NamedTuple):
     dynamic: tuple[float, float]
     plain: tuple[int, int]
     reserved: tuple[float, float, float]
+    context: tuple[int, int, int]
+    """Bytes of the CUDA context and loaded kernels: low, expected, high."""
 
 
 @lru_cache(maxsize=64)
-def spread(sureness: str, regime: str) -> Spread:
-    """The spread of an architecture this well known, run this way."""
+def spread(sureness: str, regime: str, loading: str = "") -> Spread:
+    """The spread of an architecture this well known, run this way; ``loading``: how an old torch loads kernels."""
     table = constants()
     bounds = table["allocated"][sureness]
     shares = tuple(bounds["static"]), tuple(bounds["dynamic"])
-    return Spread(*shares, tuple(bounds["bytes"]), tuple(table["reserved"][regime]))
+    gib = (table["context"][loading] if loading else table["context"])["gib"]
+    low, expected, high = (int(size * GIB) for size in gib)
+    return Spread(*shares, tuple(bounds["bytes"]), tuple(table["reserved"][regime]), (low, expected, high))
 
 
 def interval(sizes: Sizes, around: Spread) -> Interval:
@@ -83,27 +87,21 @@ def _reserved(sizes: Sizes, around: Spread) -> tuple[int, int, int]:
     return max(least + int(low * dynamic), allocated), allocated + int(expected * dynamic), most + int(high * dynamic)
 
 
-def device(held: Range) -> Range:
+def device(held: Range, around: Spread) -> Range:
     """What nvidia-smi shows: reserved, the CUDA context and loaded kernels."""
-    low, expected, high = _context()
+    low, expected, high = around.context
     return Range(low=held.low + low, expected=held.expected + expected, high=held.high + high)
 
 
 def on_device(sizes: Sizes, around: Spread) -> tuple[int, int, int]:
     """Low, expected and high bytes that the card shows, as ``device(reserved(…))`` has them: for searches."""
-    held, context = _reserved(sizes, around), _context()
+    held, context = _reserved(sizes, around), around.context
     return held[0] + context[0], held[1] + context[1], held[2] + context[2]
-
-
-@lru_cache(maxsize=1)
-def _context() -> tuple[int, int, int]:
-    low, expected, high = (int(gib * GIB) for gib in constants()["context"]["gib"])
-    return low, expected, high
 
 
 def most_dynamic(usable: int, sizes: Sizes, around: Spread) -> int:
     """Dynamic bytes up to which the high end of the device range stays within ``usable``."""
-    left = usable - _context()[2] - sizes.workspace - around.plain[1] - sizes.static * (1 + around.static[1])
+    left = usable - around.context[2] - sizes.workspace - around.plain[1] - sizes.static * (1 + around.static[1])
     return int(left / (1 + around.dynamic[1] + around.reserved[2])) - 4
 
 

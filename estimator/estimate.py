@@ -21,7 +21,7 @@ from estimator.serving.report import outcome as serving_outcome
 from estimator.serving.report import serving_estimate
 from estimator.serving_memory import serving_of
 from estimator.setting import Peak, Setting, peak_of, setting_of
-from estimator.stack import with_stack
+from estimator.stack import LOADINGS, with_stack
 from estimator.stages.generation import online_of
 from estimator.stages.reading import as_stage, with_lengths
 from estimator.step.families import spread_of
@@ -175,7 +175,8 @@ def with_format(run: Run, model: ModelMatch) -> Run:
 def measured(setting: Setting, gpu: GpuMatch | None, usable: int | None) -> tuple[int, Range, Verdict | None]:
     """Allocated peak, device range and verdict of a setting."""
     sizes = sizes_of(setting, peak_of(setting), gpu)
-    shown = card.device(card.reserved(sizes, spread_around(setting)))
+    around = spread_around(setting)
+    shown = card.device(card.reserved(sizes, around), around)
     return sizes.allocated, shown, card.fit(shown, usable).verdict if usable is not None else None
 
 
@@ -221,7 +222,8 @@ def spread_around(setting: Setting) -> card.Spread:
     sureness = "near" if "near" in regime.quirks else spread_of(setting.arch.model_type)
     if sureness == "exact":
         sureness = "inference" if not regime.training else "stated" if "stated" in regime.quirks else "exact"
-    return card.spread(sureness, regime_name(setting))
+    loading = next((name for name in LOADINGS if name in regime.quirks), "")
+    return card.spread(sureness, regime_name(setting), loading)
 
 
 def most_live(setting: Setting, sizes: card.Sizes, usable: int) -> int:
@@ -248,7 +250,7 @@ def per_card(setting: Setting, peak: Peak, sizes: card.Sizes) -> PerGpu:
     if not setting.regime.training:
         steady = min(steady + at_the_end(setting, peak).bytes, sizes.allocated)
     return PerGpu(
-        allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),
+        allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held, around),
         interval=card.interval(sizes, around), peak_phase=peak.phase, phases=_phases(peak, sizes.workspace),
         at_peak=at_peak(setting, peak, sizes.workspace), steady=steady,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from estimator.errors import EstimatorError
 from estimator.habits import cached_rotary, old_habits, old_loss
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
-from estimator.stack import before_5, linear_experts, versions_stated
+from estimator.stack import before_5, linear_experts, loading_of, versions_stated
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.families import SINGLE
 from estimator.step.regime import AdapterRegime, Regime
@@ -87,7 +87,7 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         dropout=False,
-        quirks=cached_rotary(run, arch.model_type),
+        quirks=cached_rotary(run, arch.model_type) + loading_of(run),
         linear_experts=linear_experts(run, arch),
     )
 
@@ -241,7 +241,7 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
     unsure = any(inexact_modes(run)) or near(run, arch)
     found: tuple[str, ...] = ("near",) if unsure else ("stated",) if stated_well(run, arch) else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
-    found += old_loss(run, arch.model_type) + old_habits(run, arch.model_type)
+    found += loading_of(run) + old_loss(run, arch.model_type) + old_habits(run, arch.model_type)
     if runs_in_litgpt(run, arch):
         found += ("litgpt",)
     if run.framework == "trl" and "lora" in (run.fused_kernels or ()):

@@ -73,6 +73,16 @@ def release_of(version: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2] or 0)) if found else (999, 0)
 
 
+LOADINGS = {"loads-everything": (1, 13), "loads-much": (2, 1)}
+"""How much of its kernels a torch loads with the CUDA context, and before which release (data/card.toml)."""
+
+
+def loading_of(run: Run) -> tuple[str, ...]:
+    """The first of ``LOADINGS`` that the run's torch falls under."""
+    release = release_of((run.stack or {}).get("torch") or "")
+    return tuple(name for name, until in LOADINGS.items() if release < until)[:1]
+
+
 THROUGH_TRANSFORMERS = ("transformers", "trl", "peft", "llama-factory", "axolotl", "ms-swift")
 """Frameworks whose steps are those of transformers' own model code."""
 

@@ -142,7 +142,7 @@ def _filled(answer: Estimate, tracker: "Tracker", setting: Setting, run: Run) ->
     around = spread_around(setting)
     held = card.reserved(sizes, around)
     answer.per_gpu = PerGpu(
-        allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held),
+        allocated_peak=sizes.allocated, reserved_peak=held, device_peak=card.device(held, around),
         interval=card.interval(sizes, around), peak_phase=peak, at_peak=_blocks(phases[peak], workspace),
         phases=[PhasePeak(phase=name, allocated_peak=high.bytes + workspace) for name, high in phases.items()],
         steady=steady + workspace,

@@ -218,3 +218,13 @@ def test_every_layer_cached_its_rotary_table(model: str, before: str, since: str
     assert old is not None
     assert new is not None
     assert old.steady - new.steady == pytest.approx(tables, rel=0.001)
+
+
+def test_an_old_torch_loads_its_kernels_with_the_context() -> None:
+    """Before lazy loading a card showed over a GiB more than PyTorch's cache."""
+    shown = []
+    for torch in ("1.11", "2.0.1", "2.4.1"):
+        per_gpu = estimate(Run.model_validate(RUN | {"stack": {"torch": torch}}), steps=False).per_gpu
+        assert per_gpu is not None
+        shown.append(per_gpu.device_peak.expected - per_gpu.reserved_peak.expected)
+    assert shown == [int(gib * 2**30) for gib in (1.35, 0.8, 0.45)]
