@@ -29,6 +29,8 @@ def entries_for(text: str, question: Question) -> list[str]:
         return []
     if "samples" in question.missing and any(run.get("model") for run in question.spoken):
         return []  # time or cost of a run: how much there is to do is asked back
+    if question.question == "fit" and any(run.get("gpu") for run in question.spoken):
+        return []  # whether something fits a card that is named: the model is asked back
     near = answering(text)
     if near is None or not (near.sure or (question.reply == "clarify" and question.question in KNOWN_KINDS)):
         return []

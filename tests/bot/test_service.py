@@ -215,3 +215,8 @@ def test_the_headline_says_what_is_counted(text: str, words: str) -> None:
 
 def test_adapters_over_shards_are_not_told_as_fp32() -> None:
     assert "fp32" not in ask("lora llama3 8b fsdp bf16 4x a100 80gb").text.splitlines()[0]
+
+
+def test_whether_something_fits_a_named_card_asks_for_the_model_and_not_an_entry() -> None:
+    answer = ask("lora要多少显存，3*4090能跑起来吗")
+    assert (answer.reply, answer.missing, answer.entries) == ("clarify", ["model"], [])
