@@ -37,13 +37,11 @@ def _taken(plan: Plan, found: Memory) -> Range:
 
 
 def beyond_the_pool(plan: Plan, found: Memory) -> Range:
-    """The share and what lies beyond it; a step's work is not always there."""
+    """The share and what lies beyond it; at least what the allocator holds and a context."""
     assert found.filled is not None
     low, expected, high = (beyond + around for beyond, around in zip(found.beyond, context_of(plan), strict=True))
     middle = max(found.filled + expected, found.allocated)
-    return Range(
-        low=min(found.filled - found.activation + low, middle), expected=middle, high=max(found.filled + high, middle)
-    )
+    return Range(low=min(found.allocated + low, middle), expected=middle, high=max(found.filled + high, middle))
 
 
 def _with_lack(filled: Range, found: Memory, usable: int) -> Range:

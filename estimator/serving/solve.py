@@ -147,13 +147,16 @@ def best_format(plan: Plan, usable: int, fits_now: bool) -> str | None:
     ladder = GGUF_LADDER if plan.engine in FILES else EXLLAMA_LADDER if plan.engine == "exllama" else SERVER_LADDER
     for name in ladder:
         fmt = weight_format(name).name if name else None
-        if fits_now if fmt == plan.fmt else _tried(replace(plan, fmt=fmt), usable):
+        if (fits_now and fmt == plan.fmt) or _tried(replace(plan, fmt=fmt), usable):
             return name or "bf16"
     return None
 
 
 def _tried(plan: Plan, usable: int) -> bool:
+    """Whether it fits, or would but for a share that is too large for the card whatever the weights are."""
     try:
-        return fits(plan, usable)
+        found = memory_of(plan)
     except EstimatorError:
         return False
+    shared = found.filled is not None and beyond_the_pool(plan, found).high > usable
+    return found.surely_holds if shared else device(plan, found, usable).high <= usable

@@ -7,7 +7,7 @@ from estimator.serving.engines import FILES, memory_of
 from estimator.serving.facts import GIB, gib
 from estimator.serving.memory import Memory, note
 from estimator.serving.plan import Plan
-from estimator.serving.shown import CONTEXT
+from estimator.serving.shown import CONTEXT, beyond_the_pool
 from estimator.serving.solve import SHARED, utilization_needed
 from estimator.serving.vllm import utilization
 
@@ -43,11 +43,28 @@ def startup_notes(plan: Plan, found: Memory, usable: int) -> list[Assumption]:
     possible = found.cache.users
     if possible is not None and possible < plan.users:
         return [_waiting(plan, possible)]
-    return []
+    beyond = beyond_the_pool(plan, found).high - usable
+    return [_too_large_a_share(plan, usable, beyond)] if plan.engine in SHARED and beyond > 0 else []
 
 
 def _gib(size: float) -> str:
     return f"{size / GIB:.2f} GiB"
+
+
+def _too_large_a_share(plan: Plan, usable: int, beyond: int) -> Assumption:
+    flag, total = FLAGS[plan.engine][0], plan.total or 0
+    least = utilization_needed(plan, usable)
+    cure, cure_zh = "end other processes", "请结束其他进程"
+    if least is not None:
+        cure, cure_zh = f"{flag} {least:g} is enough", f"{flag} 设为 {least:g} 即可"
+    return note(
+        "serving.gpu_memory_utilization",
+        least,
+        f"beside {plan.engine}'s share of the card's {_gib(total)}, {_gib(beyond)} may be missing for the CUDA context,"
+        f" graphs and work outside of it; {cure}",
+        f"{plan.engine} 按比例占用显存（全卡 {_gib(total)}）后，留给 CUDA 上下文、graph 等的空间可能还差"
+        f" {_gib(beyond)}；{cure_zh}",
+    )
 
 
 def _free(plan: Plan) -> Assumption:

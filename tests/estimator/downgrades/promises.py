@@ -86,6 +86,8 @@ def a_plan_fits(asked: Run, found: Estimate) -> None:
     for step in plan.chain:
         run = applied(run, step.change)
         assert is_served(plan.run) or peak(estimate(run)) == step.allocated_peak
-        assert step.saves == before - step.allocated_peak >= 0
+        grows = is_served(plan.run) and "gpu" in step.change  # engines take larger steps on a larger card
+        assert step.saves == max(before - step.allocated_peak, 0)
+        assert grows or step.allocated_peak <= before
         before = step.allocated_peak
         is_told(step)
