@@ -32,7 +32,8 @@ TAIL = """
   between the Trainer's init and its train stage, and the published figure adds up what the stages allocated.
 - **ZeRO-3 with the optimizer on the CPU at 8k tokens** (ml-engineering), -43 %: 8.7 GiB that do not grow with the
   length; it shrinks to nothing at 64k. Gathered parameters are counted up to DeepSpeed's limits, cached blocks of the
-  first steps are not.
+  first steps are not. 16.3 GiB is also what the whole model takes in bf16 (14.96) and 1.3 more: a load that was not
+  cut would explain the row at 8k, but not the one at 32k (-19 %).
 - **torchtitan's Llama-7B of March 2024 with torch.compile**, +40 % without and +17 % with selective checkpointing:
   compiled graphs recompute and fuse; the row is estimated as without, and the answer says so.
 - **litgpt's QLoRA**, +0.3 to +3.5 %: 2 bytes a token and vocabulary entry too many at the head's backward, in four
