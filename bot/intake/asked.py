@@ -137,7 +137,7 @@ def _is_size_of_card(sheet: Sheet, index: int) -> bool:
 def _asks_how_large(sheet: Sheet, key: Word) -> bool:
     """Whether a size without a number is asked for: "longest seq I can do", "batch能开到多大"."""
     texts = [token.text for token in sheet.tokens]
-    before, behind = texts[max(0, key.start - 3) : key.start], texts[key.end : key.end + NEAR]
+    before, behind = texts[max(0, key.start - NEAR) : key.start], texts[key.end : key.end + NEAR]
     if any(token.kind == "number" for token in sheet.tokens[key.end : key.end + NEAR - 2]):
         return False
     asked = any(tuple(behind[at : at + len(words)]) == words for at in range(len(behind)) for words in HOW_MUCH)

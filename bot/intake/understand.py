@@ -102,6 +102,7 @@ def read_sheet(text: str) -> Sheet:
     read_closed(sheet)
     read_models(sheet)
     read_questions(sheet)
+    read_fields(sheet, ("parallelism",))  # the 3 of "zero3 A100" counts no cards
     read_hardware(sheet)
     join_parts(sheet)
     read_fields(sheet)

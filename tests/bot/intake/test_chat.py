@@ -185,3 +185,9 @@ def test_the_size_of_a_file_is_no_card(text: str, cards: list[str]) -> None:
     asked = understand(text)
     assert asked.reply in ("answer", "clarify")
     assert [run["gpu"] for run in asked.spoken] == cards
+
+
+def test_the_stage_of_zero_counts_no_cards() -> None:
+    run = only("13b full zero3 A100 80G bs 2")
+    assert run["parallel"]["zero"] == 3
+    assert "gpu_count" not in run
