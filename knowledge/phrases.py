@@ -65,12 +65,17 @@ def _places(piece: str, lowered: str) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase with its pattern; a match is at most ``reach`` characters long."""
+    """A phrase and the pattern that it means; a match is at most ``reach`` characters long."""
 
     text: str
-    pattern: re.Pattern[str]
+    pattern: str
     needed: tuple[tuple[str, ...], ...]
     reach: int
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, compiled when a text first holds the words that it needs: most texts hold those of few."""
+        return _compiled(self.pattern)
 
     def found_in(self, lowered: str | Text) -> str:
         """The words of the text that match; empty when none do."""
@@ -85,8 +90,9 @@ class Phrase:
                 return ""
             if len(places) < MOST_PLACES and (rarest is None or len(places) < len(rarest)):
                 rarest = places
+        pattern = self.compiled
         spans = [(0, len(text.lowered))] if rarest is None else _spans(sorted(rarest), self.reach)
-        found = next((one for span in spans if (one := self.pattern.search(text.lowered, *span))), None)
+        found = next((one for span in spans if (one := pattern.search(text.lowered, *span))), None)
         return found[0].strip()[:LONGEST_QUOTE] if found else ""
 
 
@@ -103,8 +109,13 @@ def _spans(places: list[int], reach: int) -> list[tuple[int, int]]:
 
 
 @cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+@cache
 def phrase(text: str) -> Phrase:
-    """The compiled phrase. Raises ValueError for brackets without their pair, KeyError for an unknown {word}."""
+    """The phrase as a pattern. Raises ValueError for brackets without their pair, KeyError for an unknown {word}."""
     pieces = list(PIECES.finditer(text.lower()))
     if sum(len(piece[0]) for piece in pieces) != len(text.lower()):
         raise ValueError(f"braces are for words only: {text}")
@@ -112,7 +123,7 @@ def phrase(text: str) -> Phrase:
     if end != len(pieces):
         raise ValueError(f"brackets without their pair: {text}")
     reach = len(text) + 45 * text.count("*") + WORD * (1 + text.count("~") + text.count("#") + text.count("{"))
-    return Phrase(text, re.compile(pattern), tuple(needed), reach)
+    return Phrase(text, pattern, tuple(needed), reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +211,7 @@ def _part(pieces: _Pieces, position: int) -> tuple[str, Needed, int]:
         return "", [], position + 1
     if piece["word"]:
         options = [phrase(option) for option in shared_words()[piece["word"]]]
-        joined = "|".join(option.pattern.pattern for option in options)
+        joined = "|".join(option.pattern for option in options)
         return f"(?:{joined})", _any_of([list(option.needed) for option in options]), position + 1
     if piece["mark"]:
         return MARKS[piece["mark"]], [], position + 1

@@ -100,3 +100,10 @@ def test_entries_name_no_place_of_a_machine() -> None:
     folder = Path(__file__).parent.parent.parent / "knowledge" / "entries"
     inside = re.compile(r"(?<![\w./:<])/(?!dev/|proc/|sys/)[a-z]+/[\w-]")
     assert not [path.name for path in folder.glob("*.md") if inside.search(path.read_text("utf-8"))]
+
+
+def test_every_phrase_means_a_pattern() -> None:
+    """Patterns are compiled when a text first needs them, so that a broken one would be met late."""
+    for entry in entries().values():
+        of_signals = [one for signal in entry.evidence for one in (*signal.says, *signal.beside, *signal.unless)]
+        assert all(one.compiled.groups == 0 for one in (*of_signals, *entry.questions))
