@@ -1,5 +1,6 @@
 """Amounts of money and time as they are written; every figure notes where it came from."""
 
+from decimal import Decimal
 from math import floor
 
 from bot.answer import Answer
@@ -114,7 +115,7 @@ def adding_up(values: list[float], total: float, digits: int) -> list[str]:
     """
     units = 10**digits
     down = [floor(value * units) for value in values]
-    missing = round(total * units) - sum(down)
+    missing = int(Decimal(f"{total:.{digits}f}").scaleb(digits)) - sum(down)
     lost = sorted(range(len(values)), key=lambda number: down[number] - values[number] * units)
     raised = set(lost[: max(0, missing)])
     return [f"{(low + (number in raised)) / units:,.{digits}f}" for number, low in enumerate(down)]
