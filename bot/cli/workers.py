@@ -13,6 +13,8 @@ Answering = Callable[[bytes], Found]
 
 FEW = 8
 """Lines that one process answers sooner than others are started for them."""
+SHARES = 16
+"""Lines are handed out in about so many shares a process."""
 READ_AT_ONCE = 1 << 20
 MOST_WAITING = 32 << 20
 """Bytes of lines that are read ahead of their answers."""
@@ -51,15 +53,18 @@ def cores() -> int:
 
 
 def side_by_side(batches: Iterable[list[bytes]], answer: Answering[Found], workers: int) -> Iterator[Found]:
-    """``answer`` of every line, in order; each process keeps what it worked out for later lines."""
+    """``answer`` of every line, in order; each process keeps what it worked out for later lines.
+
+    The first lines are answered before processes are forked, so that all begin with what those needed.
+    """
     pool: ProcessPoolExecutor | None = None
     try:
         for batch in batches:
-            if len(batch) <= FEW or workers < 2:
-                yield from map(answer, batch)
-                continue
-            pool = pool or ProcessPoolExecutor(workers, get_context("fork"), _take, (answer,))
-            yield from pool.map(_answer, batch)
+            alone = len(batch) if len(batch) <= FEW or workers < 2 else 0 if pool else FEW
+            yield from map(answer, batch[:alone])
+            if alone < len(batch):
+                pool = pool or ProcessPoolExecutor(workers, get_context("fork"), _take, (answer,))
+                yield from pool.map(_answer, batch[alone:], chunksize=len(batch) // (workers * SHARES) or 1)
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
