@@ -8,6 +8,8 @@ from multiprocessing import get_context
 from select import select
 from typing import BinaryIO, TypeVar
 
+from bot.parent import end_with_parent
+
 Found = TypeVar("Found")
 Answering = Callable[[bytes], Found]
 
@@ -73,6 +75,7 @@ def side_by_side(batches: Iterable[list[bytes]], answer: Answering[Found], worke
 def _take(answering: Answering[object]) -> None:
     global _answering
     _answering = answering
+    end_with_parent()
 
 
 def _answer(line: bytes) -> Found:  # type: ignore[type-var]

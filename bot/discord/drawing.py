@@ -4,6 +4,8 @@ import signal
 
 import resvg_py
 
+from bot.parent import end_with_parent
+
 NOTHING = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 
 
@@ -13,5 +15,6 @@ def drawn(svg: str, width: int) -> bytes:
 
 
 def prepare() -> None:
-    """Leave Ctrl-C, which reaches every process of a terminal, to the parent."""
+    """Leave Ctrl-C, which reaches every process of a terminal, to the parent, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
