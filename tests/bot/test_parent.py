@@ -27,7 +27,7 @@ def test_no_process_stays_behind_a_killed_parent(kind: str, tmp_path: Path) -> N
     script.write_text(POOLS[kind] + WAIT, "utf-8")
     held, write = os.pipe()
     hold = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    parent = subprocess.Popen(  # noqa: S603
+    parent = subprocess.Popen(
         [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=write, env=hold, text=True
     )
     os.close(write)
