@@ -24,10 +24,14 @@ def rents_in(sheet: Sheet, asked: Asked) -> dict[str, Any] | None:
     return _asked_for(sheet)
 
 
-def claimed_rents(sheet: Sheet, claim: Claim) -> dict[str, Any] | None:
-    """What is asked where a price of a named card is said, and nothing of a run; ``sheet``: the message without it."""
+def claimed_rents(sheet: Sheet, asked: Asked, claim: Claim) -> dict[str, Any] | None:
+    """What is asked where a price of a card, or of renting any, is said, and nothing of a run.
+
+    ``sheet`` and ``asked`` are of the message without the price.
+    """
     billed = bool(sheet.values("hours")) and bool(sheet.questions & MONEY)
-    if billed or "own" in sheet.questions or not sheet.values("hardware"):
+    of_cards = bool(sheet.values("hardware")) or (sheet.has("rent") and asked.domain) or rents_in(sheet, asked)
+    if billed or "own" in sheet.questions or not of_cards:
         return None
     if sheet.invalid or any(sheet.values(name) for name in (*OF_A_RUN, "samples", "epochs", "tokens")):
         return None

@@ -143,9 +143,9 @@ def _claimed(text: str) -> Question | None:
     if said is None or claim_in(said[1]) is not None:
         return None
     sheet = read_sheet(said[1])
-    rents = claimed_rents(sheet, said[0])
+    rents = claimed_rents(sheet, asked_in(sheet), said[0])
     question = _of_rents(sheet, rents) if rents is not None else None
-    return question if question and question.spoken else None
+    return question if question and (question.spoken or not sheet.values("hardware")) else None
 
 
 def _of_rents(sheet: Sheet, rents: Fields) -> Question:

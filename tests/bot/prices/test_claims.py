@@ -75,6 +75,25 @@ def test_claims_about_no_card_in_particular_are_answered_by_their_entry(text: st
     assert ("685" if entry == "claim_prices" else "2.95") in answer.text
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cards rent for 400 to 700 yuan per day, right?", "RTX 3090, ¥400–700 a day: less at marketplaces ("),
+        ("renting a GPU is 400-700 CNY a day, is that so?", "MI300X, ¥400–700 a day: more at big clouds ("),
+        ("云端租卡每小时 1 到 3 美元对吗", "RTX 3090，每小时 $1.00–3.00：算力市场（"),
+    ],
+)
+def test_what_renting_any_card_is_said_to_cost_is_held_against_each(text: str, shown: str) -> None:
+    answer = service.ask(text)
+    assert answer.question == "price" and shown in answer.text
+    assert answer.prices.claim is not None and len(answer.prices.cards) > 3
+
+
+@pytest.mark.parametrize("text", ["how much does it cost to rent a gpu per day in yuan?", "租显卡一天多少钱"])
+def test_asking_what_renting_costs_says_no_price(text: str) -> None:
+    assert service.ask(text).prices.claim is None
+
+
 def a_day(offers: list[Offer]) -> tuple[int, int]:
     """Lowest and highest of some offers on demand, in yuan a day."""
     each = [one.usd_per_gpu_hour * 24 * IN_YUAN for one in offers if not one.spot and one.quality != "quarantined"]
