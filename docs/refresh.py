@@ -27,7 +27,7 @@ QUESTION = "/vram model:0.5b method:lora gpu:8GB"
 FONT = "DejaVu Sans Mono"
 COLUMNS = 112
 UNSEEN = 32
-"""Of 255: a browser smooths round edges by up to 14 another way from one drawing to the next; letters differ by more."""
+"""Of 255: a browser smooths round edges by up to 14 another way from one drawing to the next, letters differ more."""
 CARDS = {"does-not-fit-en-desk.png": "card.png", "fits-zh-hand.png": "card.zh.png"}
 """Pictures that the tests draw, and what they are called here."""
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)

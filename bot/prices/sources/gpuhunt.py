@@ -1,22 +1,26 @@
 """gpuhunt's published catalogue, through its library (the extra ``prices``).
 
-Its own setting GPUHUNT_CATALOG_URL leads to another address.
+Its own setting GPUHUNT_CATALOG_URL leads to another address. The library sets no time limit, and a server that sends a
+byte now and then would hold its threads for ever: it works in a process of its own, which can be ended.
 """
 
 import hashlib
 import logging
+import multiprocessing
 import socket
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from multiprocessing.connection import Connection
 from typing import Any
 
+from bot.parent import end_with_parent
 from bot.prices.naming import NotTold, card_of
 from bot.prices.offers import Offer, ProviderClass
 from bot.prices.regions import region_class
 from bot.prices.sources import Fetched, SourceFailed
 from bot.prices.sources.skypilot import HIGHEST_USD_PER_GPU_HOUR, cheapest_of_region
-from bot.prices.sources.web import SECONDS_SILENT
+from bot.prices.sources.web import SECONDS_IN_ALL, SECONDS_SILENT
 
 NAMES = {"lambdalabs": "lambda", "vastai": "vast"}
 CLASSES: dict[str, ProviderClass] = {
@@ -33,14 +37,47 @@ class GpuHunt:
 
     def fetch(self, now: datetime, etag: str) -> Fetched | None:
         """The catalogue's offers; ``etag`` holds the versions of its parts."""
-        items, versions = _loaded()
-        if etag and etag == versions:
-            return None
-        reasons: Counter[str] = Counter()
-        offers = [offer for item in items if (offer := _offer(item, now, reasons))]
-        digest = hashlib.sha256(versions.encode()).hexdigest()
-        covers = frozenset(NAMES.get(name, name) for name in (part.split("=")[0] for part in versions.split()))
-        return Fetched(cheapest_of_region(offers), len(items), dict(reasons), versions, digest, covers)
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe(duplex=False)
+        helper = spawn.Process(target=_send, args=(theirs, now, etag), daemon=True)
+        helper.start()
+        theirs.close()
+        try:
+            found = ours.recv() if ours.poll(SECONDS_IN_ALL) else _failed(f"it takes longer than {SECONDS_IN_ALL:g} s")
+        except EOFError:
+            found = _failed("the process that reads it is gone")
+        finally:
+            helper.kill()
+            helper.join()
+            ours.close()
+        if isinstance(found, SourceFailed):
+            raise found
+        return found  # type: ignore[no-any-return]
+
+
+def _failed(why: object) -> SourceFailed:
+    return SourceFailed(f"gpuhunt's catalogue cannot be read: {why}")
+
+
+def _send(to: Connection, now: datetime, etag: str) -> None:
+    """What the process does."""
+    end_with_parent()
+    socket.setdefaulttimeout(SECONDS_SILENT)
+    try:
+        to.send(_fetched(now, etag))
+    except SourceFailed as error:
+        to.send(error)
+
+
+def _fetched(now: datetime, etag: str) -> Fetched | None:
+    items, versions = _loaded()
+    if etag and etag == versions:
+        return None
+    reasons: Counter[str] = Counter()
+    offers = [offer for item in items if (offer := _offer(item, now, reasons))]
+    digest = hashlib.sha256(versions.encode()).hexdigest()
+    covers = frozenset(NAMES.get(name, name) for name in (part.split("=")[0] for part in versions.split()))
+    return Fetched(cheapest_of_region(offers), len(items), dict(reasons), versions, digest, covers)
 
 
 def _loaded() -> tuple[list[Any], str]:
@@ -51,15 +88,11 @@ def _loaded() -> tuple[list[Any], str]:
         raise SourceFailed("gpuhunt is not installed; it comes with: pip install 'vram-bot[prices]'") from None
     logging.getLogger("gpuhunt").setLevel(logging.CRITICAL)  # it writes a traceback for each part that it cannot reach
     catalogue = gpuhunt.Catalog(balance_resources=False, auto_reload=False)
-    patience = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(SECONDS_SILENT)  # the library sets none: it would wait for a silent server for ever
     try:
         catalogue.load()
         items = [item for part in catalogue.catalog.values() for item in part.items if item.gpu_count]
     except (gpuhunt.GPUHuntError, OSError, ValueError, KeyError) as error:
-        raise SourceFailed(f"gpuhunt's catalogue cannot be read: {error}") from None
-    finally:
-        socket.setdefaulttimeout(patience)
+        raise _failed(error) from None
     return items, " ".join(f"{name}={part.version}" for name, part in sorted(catalogue.catalog.items()))
 
 

@@ -2,16 +2,16 @@
 
 import contextlib
 import csv
-import gc
 import io
+import multiprocessing
 import socket
 import threading
-import warnings
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from types import SimpleNamespace
 from typing import Any
 
@@ -230,19 +230,7 @@ def test_gpuhunt_itself_reads_a_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert GpuHunt().fetch(NOW, found.etag) is None
 
 
-@pytest.fixture
-def leaky() -> Iterator[None]:
-    """gpuhunt leaves sockets open where a server refuses or says nothing: they are closed before other tests begin."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        yield
-        gc.collect()
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_gpuhunt_itself_asks_a_server(
-    site: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaky: None
-) -> None:
+def test_gpuhunt_itself_asks_a_server(site: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The published form over HTTP: a version and a zip for each provider; those that fail leave the others."""
     pytest.importorskip("gpuhunt")
     gpuhunt_folder(tmp_path, aws=[row("p5.48xlarge", 55.04, 8, "H100", 80)], nebius=[row("x", 2.0, 1, "L40S", 48)])
@@ -264,17 +252,32 @@ def test_gpuhunt_itself_asks_a_server(
     history.close()
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_gpuhunt_waits_for_a_silent_server_only_so_long(monkeypatch: pytest.MonkeyPatch, leaky: None) -> None:
+@pytest.mark.parametrize("said", ["", "HTTP/1.1 200 OK\r\n" + "x" * 1_000])
+def test_gpuhunt_waits_for_a_silent_or_dripping_server_only_so_long(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     """The library itself would wait for ever, and its threads would keep the process from ending."""
     pytest.importorskip("gpuhunt")
-    monkeypatch.setattr(gpuhunt, "SECONDS_SILENT", 0.1)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        monkeypatch.setenv("GPUHUNT_CATALOG_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+    monkeypatch.setattr(gpuhunt, "SECONDS_IN_ALL", 3.0)
+    served = threading.Event()
+
+    class Dripping(BaseRequestHandler):
+        def handle(self) -> None:
+            served.set()
+            with contextlib.suppress(OSError):
+                for letter in said:
+                    self.request.sendall(letter.encode())
+                    over.wait(0.05)
+                self.request.recv(1 << 20)
+                over.wait(60)
+
+    over = threading.Event()
+    with ThreadingTCPServer(("127.0.0.1", 0), Dripping) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("GPUHUNT_CATALOG_URL", f"http://127.0.0.1:{server.server_address[1]}")
         with pytest.raises(SourceFailed, match="cannot be read"):
             GpuHunt().fetch(NOW, "")
+        over.set()
+        server.shutdown()
+    assert served.is_set() and not multiprocessing.active_children()
     assert socket.getdefaulttimeout() is None
 
 
