@@ -23,7 +23,9 @@ def padded(text: str, columns: int, right: bool = False) -> str:
     return spaces + text if right else text + spaces
 
 
-def table(rows: list[list[str]], indent: str = "  ", numeric: tuple[int, ...] = (1,)) -> str:
+def table(
+    rows: list[list[str]], indent: str = "  ", numeric: tuple[int, ...] = (1,), columns_of_text: int = TEXT_WIDTH
+) -> str:
     """Rows in columns; those listed as ``numeric`` end flush, and the last one wraps below itself."""
     if not rows:
         return ""
@@ -32,7 +34,7 @@ def table(rows: list[list[str]], indent: str = "  ", numeric: tuple[int, ...] = 
     lines = []
     for row in rows:
         cells = [padded(cell, columns[index], index in numeric) for index, cell in enumerate(row[:-1])]
-        last = wrapped(row[-1], " " * start, max(TEXT_WIDTH - start, LEAST_WIDTH)) if len(columns) > 2 else row[-1]
+        last = wrapped(row[-1], " " * start, max(columns_of_text - start, LEAST_WIDTH)) if len(columns) > 2 else row[-1]
         if len(columns) == 2 and 1 in numeric:
             last = padded(last, columns[1], right=True)
         lines.append((indent + "  ".join([*cells, last])).rstrip())

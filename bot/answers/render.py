@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
@@ -11,7 +11,7 @@ from bot.answer import Answer, Choice
 from bot.answers.changes import Changes, plans
 from bot.answers.describe import Describer, problem_in
 from bot.answers.known import known_rows
-from bot.answers.layout import table, wrapped
+from bot.answers.layout import TEXT_WIDTH, table, wrapped
 from bot.answers.ledger import Ledger
 from bot.answers.money import Money, is_about_money
 from bot.answers.quote import quoted
@@ -20,6 +20,8 @@ from bot.intake.doubts import Doubt
 from bot.texts import name_of, say, texts
 
 MOST_QUOTED = 60
+UNBROKEN = 100_000
+"""Columns of a text that a client wraps itself."""
 
 
 def _compiled_templates() -> BytecodeCache | None:
@@ -31,8 +33,8 @@ def _compiled_templates() -> BytecodeCache | None:
 
 
 @cache
-def environment(lang: str) -> Environment:
-    """The templates of a language with the functions that they use."""
+def environment(lang: str, card: bool = False) -> Environment:
+    """The templates of a language with the functions that they use; for a card no line is broken and labels are bold."""
     found = Environment(
         loader=PackageLoader("bot.answers", f"templates/{lang}"),
         autoescape=False,  # noqa: S701 - plain text; words of users pass through quoted()
@@ -41,11 +43,19 @@ def environment(lang: str) -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
         auto_reload=False,
-        bytecode_cache=_compiled_templates(),
+        bytecode_cache=None if card else _compiled_templates(),  # the filters' work on constants is compiled in
     )
-    found.filters.update(quote=quoted, wrap=wrapped)
-    found.globals.update(table=table, name=lambda section, key: name_of(lang, section, key))
+    columns = UNBROKEN if card else TEXT_WIDTH
+    found.filters.update(quote=quoted, wrap=partial(wrapped, columns=columns), label=_bold if card else str)
+    found.globals.update(
+        table=partial(table, columns_of_text=columns), name=lambda section, key: name_of(lang, section, key)
+    )
     return found
+
+
+def _bold(label: str) -> str:
+    """A label such as "Most likely: " in Discord's markdown."""
+    return f"**{label.strip()}** " if label.isascii() else f"**{label}**"
 
 
 def template_of(answer: Answer) -> str:
@@ -66,12 +76,12 @@ def template_of(answer: Answer) -> str:
     return "one" if one else "several"
 
 
-def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False) -> Answer:
-    """The answer with its text and the numbers in it."""
+def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False, card: bool = False) -> Answer:
+    """The answer with its text, for a terminal or a card, and the numbers in it."""
     ledger = Ledger(answer)
     describer = Describer(answer, ledger)
     name = "explain" if explain else template_of(answer)
-    template = environment(answer.lang).get_template(f"{name}.j2")
+    template = environment(answer.lang, card).get_template(f"{name}.j2")
     text = template.render(
         a=answer,
         n=ledger,

@@ -10,6 +10,7 @@ from bot.answers.card import fonts
 from bot.answers.card.picture import EDGE, WIDTH, label_language, picture_templates
 from bot.answers.card.shape import LONGEST_ALT, Card, Picture
 from bot.answers.layout import width
+from bot.answers.render import rendered
 from bot.prices.money import SIGNS, written
 from bot.prices.view import CardPrices, PriceAnswer
 from bot.texts import name_of, say
@@ -44,7 +45,7 @@ def price_card(answer: Answer) -> Card:
     found: PriceAnswer = answer.prices
     title = ", ".join(card.gpu for card in found.cards[:3]) or ", ".join(found.not_priced[:3])
     headline = say(answer.lang, "prices.card_title", gpu=title if len(found.cards) <= 3 else "")
-    return Card("told", headline, sections=_blocks(answer.text), picture=price_picture(answer))
+    return Card("told", headline, sections=_blocks(rendered(answer, card=True).text), picture=price_picture(answer))
 
 
 def _blocks(text: str) -> tuple[str, ...]:

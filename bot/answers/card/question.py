@@ -1,10 +1,15 @@
 """Cards without an estimate: what is asked back, help, and what is not ours."""
 
+import re
+from itertools import groupby
+
 from bot.answers.card.actions import examples, labelled, what_if
 from bot.answers.card.shape import Action, Card
 from bot.answers.card.voice import Voice
+from bot.answers.render import rendered
 
 MOST_CANDIDATES = 5
+_POINT = re.compile(r"\d+\. ")
 SIZES = ("1.5b", "7b", "14b", "32b")
 """Sizes offered where no model is named."""
 
@@ -25,8 +30,11 @@ def help_card(voice: Voice) -> Card:
 
 def told_card(voice: Voice) -> Card:
     """Why a run failed, or what is known about what was asked."""
-    title = "title_diagnosis" if voice.answer.diagnosis is not None else "title_known"
-    return Card("told", voice.say(title), lead=voice.answer.text[:3_000])
+    if voice.answer.diagnosis is None:
+        return Card("told", voice.say("title_known"), lead=voice.answer.text[:3_000])
+    lines = rendered(voice.answer, card=True).text[:3_000].splitlines()
+    lead, *rest = ("\n".join(group) for _, group in groupby(lines, key=lambda line: bool(_POINT.match(line))))
+    return Card("told", voice.say("title_diagnosis"), lead=lead, sections=tuple(rest))
 
 
 def refusal_card(voice: Voice) -> Card:
