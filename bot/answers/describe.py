@@ -197,11 +197,10 @@ class Describer(Names):
         found, path = self.answer.estimates[index], f"estimates[{index}]"
         if found.per_gpu is None:
             return [self.label(index), "-", "-", problem_in(self.lang, found)]
-        device = f"{path}.per_gpu.device_peak"
         return [
             self.label(index),
             self.ledger.gib(f"{path}.per_gpu.allocated_peak"),
-            f"{self.ledger.gib(f'{device}.low', '')}-{self.ledger.gib(f'{device}.high')}",
+            self.ledger.span(f"{path}.per_gpu.device_peak"),
             name_of(self.lang, "verdict", found.fit.verdict) if found.fit.verdict else self._smallest(index),
         ]
 

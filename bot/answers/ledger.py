@@ -41,6 +41,11 @@ class Ledger:
         self._note(float(text), own, path)
         return text + (unit if own == "GiB" else f" {own}")
 
+    def span(self, path: str, low: str = "low", high: str = "high", dash: str = "-") -> str:
+        """An interval at a path, in GiB; one number where both ends read the same."""
+        begin, end = self.gib(f"{path}.{low}", ""), self.gib(f"{path}.{high}")
+        return end if end.removesuffix(" GiB") == begin else begin + dash + end
+
     def count(self, path: str, unit: str = "") -> str:
         """A whole number at a path."""
         value = self.at(path)
