@@ -19,6 +19,8 @@ LARGEST = 1e18
 
 _MENTIONS = re.compile(r"<(?:[@#][!&]?|a?:\w+:)\d+>|@(?:everyone|here)\b")
 _LINKS = re.compile(r"https?://[^\s/)\]>]+/?")
+_ESCAPED_DOT = re.compile(r"(?<=\d)___(?=\d)")
+"""How ModelScope's cache writes the dot of Qwen2.5."""
 _TOKEN = re.compile(
     r"""
     (?P<number>\d{1,3}(?:[,_]\d{3})+(?!\d) | \d+(?:\.\d+)? | (?<![\w.])\.\d+)
@@ -51,7 +53,7 @@ class Token:
 def clean(text: str) -> str:
     """The message without mentions and link hosts, full-width forms folded; what follows a host may name a model."""
     folded = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
-    return _LINKS.sub(" ", _MENTIONS.sub(" ", folded))
+    return _ESCAPED_DOT.sub(".", _LINKS.sub(" ", _MENTIONS.sub(" ", folded)))
 
 
 def tokenize(text: str) -> list[Token]:

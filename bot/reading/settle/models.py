@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.reading.draft import Draft
 from bot.reading.facts import Fact
+from bot.reading.settle.folders import model_of_folder
 from estimator.catalogue import rows
 
 COMPONENTS = {
@@ -47,7 +48,7 @@ def _by_name(draft: Draft) -> None:
     name = found.value.strip().rstrip("/")
     if draft.tool.name == "litgpt":
         name = re.sub(r"^(?:\./)?checkpoints/", "", name)
-    draft.put("model", name[:200], found)
+    draft.put("model", model_of_folder(name[:200]), found)
 
 
 def name_of_component(component: str) -> str | None:
