@@ -17,17 +17,16 @@ _CURRENCIES = {
 }  # fmt: skip
 _CURRENCY = "|".join(f"(?P<{code}>{names})" for code, names in _CURRENCIES.items())
 _MONEY = "|".join(_CURRENCIES.values())
-_AMOUNT = re.compile(
+_AMOUNT = (
     rf"(?P<before>{_MONEY})?\s*(?P<low>{_NUMBER})\s*(?:(?:{_MONEY})?\s*(?:-|–|~|—|到|至|\bto\b|\band\b)\s*"
-    rf"(?:{_MONEY})?\s*(?P<high>{_NUMBER}))?\s*(?P<after>{_MONEY})?(?![A-Za-z0-9])",
-    re.IGNORECASE,
+    rf"(?:{_MONEY})?\s*(?P<high>{_NUMBER}))?\s*(?P<after>{_MONEY})?(?![A-Za-z0-9])"
 )
 _NAMED = re.compile(rf"(?<![a-z])(?:{_CURRENCY})(?![a-z])", re.IGNORECASE)
-_PER: tuple[tuple[Per, re.Pattern[str]], ...] = (
-    ("day", re.compile(r"\b(?:a|per|each) day\b|/ ?d(?:ay)?\b|\bdaily\b|-day\b|天|日租|/ ?日|每日", re.IGNORECASE)),
-    ("month", re.compile(r"\b(?:a|per) month\b|/ ?month\b|\bmonthly\b|每月|月租|包月|/ ?月|一个月", re.IGNORECASE)),
-    ("hour", re.compile(r"\b(?:an|per) hour\b|/ ?h(?:our|r)?\b|\bhourly\b|小时|卡时|/ ?时", re.IGNORECASE)),
-    ("buy", re.compile(r"\bbuy\b|\bpurchase\b|\bget an?\b|买|购|入手|一张|售价|市场价", re.IGNORECASE)),
+_PER: tuple[tuple[Per, str], ...] = (
+    ("day", r"\b(?:a|per|each) day\b|/ ?d(?:ay)?\b|\bdaily\b|-day\b|天|日租|/ ?日|每日"),
+    ("month", r"\b(?:a|per) month\b|/ ?month\b|\bmonthly\b|每月|月租|包月|/ ?月|一个月"),
+    ("hour", r"\b(?:an|per) hour\b|/ ?h(?:our|r)?\b|\bhourly\b|小时|卡时|/ ?时"),
+    ("buy", r"\bbuy\b|\bpurchase\b|\bget an?\b|买|购|入手|一张|售价|市场价"),
 )
 LEAST_TO_BUY = {"CNY": 1_500.0, "USD": 200.0, "EUR": 200.0, "GBP": 200.0}
 """From here on an amount without a word for its time is the price of a card, not of renting one."""
@@ -42,8 +41,10 @@ def currency_in(text: str) -> str:
 
 def claim_in(text: str) -> tuple[Claim, str] | None:
     """What is said that a card costs, and the message without it; None where no amount of money is said."""
-    for found in _AMOUNT.finditer(text):
-        per = next((name for name, words in _PER if words.search(text)), None)
+    if not (currency_in(text) or _CHINESE.search(text)):
+        return None  # most messages: the patterns below are compiled for the others only
+    for found in re.finditer(_AMOUNT, text, re.IGNORECASE):
+        per = next((name for name, words in _PER if re.search(words, text, re.IGNORECASE)), None)
         currency = _currency_of(found, per, text)
         if not currency:
             continue
