@@ -34,7 +34,7 @@ def _compiled_templates() -> BytecodeCache | None:
 
 @cache
 def environment(lang: str, card: bool = False) -> Environment:
-    """The templates of a language with the functions that they use; for a card no line is broken and labels are bold."""
+    """The templates of a language with the functions that they use; cards have no broken lines, and bold labels."""
     found = Environment(
         loader=PackageLoader("bot.answers", f"templates/{lang}"),
         autoescape=False,  # noqa: S701 - plain text; words of users pass through quoted()
