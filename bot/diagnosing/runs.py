@@ -5,6 +5,7 @@ from typing import Any
 
 from bot.intake.runs import OF_TRAINING, settled, with_facts
 from bot.intake.understand import understand
+from bot.reading.folders import model_of_folder
 from estimator.catalogue import find_gpu, find_model
 from estimator.catalogue.cards import cards
 from estimator.errors import EstimatorError
@@ -37,8 +38,8 @@ def run_in(log: Log) -> Fields:
     if share and not run.get("stage"):
         run = {name: value for name, value in run.items() if name not in OF_TRAINING}
         run |= {"task": "serve", "engine": run.get("engine", "vllm")}
-    if name := _in_folder(run.get("model")):
-        run["model"] = name
+    if isinstance(run.get("model"), str):
+        run["model"] = model_of_folder(run["model"])
     if "task" not in run:
         task = _task(log)
         run |= {"task": task} if task else {}
@@ -49,20 +50,6 @@ def run_in(log: Log) -> Fields:
     if run.get("task") == "train" and "gpu_count" not in run and (cards_seen := _cards_seen(log)) > 1:
         run["gpu_count"] = cards_seen
     return with_facts(settled(run, False)) if run else {}
-
-
-def _in_folder(model: Any) -> str | None:
-    """The model that a local path is named after; None where none is known by such a name."""
-    parts = [part for part in str(model or "").split("/") if part]
-    if len(parts) < 2 or not str(model).startswith(("/", ".", "~")):
-        return None
-    for name in reversed(parts):
-        try:
-            find_model(name)
-        except EstimatorError:
-            continue
-        return name
-    return None
 
 
 def _cards_seen(log: Log) -> int:

@@ -7,8 +7,6 @@ from estimator.errors import EstimatorError
 
 _LOCAL = re.compile(r"[/~.\\]|[A-Za-z]:[/\\]|models--")
 _CACHED = re.compile(r"models--(.+?)--(.+)")
-KNOWN = ("exact", "squeezed", "fuzzy")
-"""How a folder's name may be matched; the estimator says it where the name is only similar: somebody's fine-tune."""
 
 
 def model_of_folder(name: str) -> str:
@@ -28,7 +26,9 @@ def _unescaped(folder: str) -> str:
 
 
 def _is_known(name: str) -> bool:
+    """Whether the estimator knows a name, or one that it is similar to, as those of fine-tunes are: it says so."""
     try:
-        return find_model(name).how in KNOWN
+        find_model(name)
     except EstimatorError:
         return False
+    return True

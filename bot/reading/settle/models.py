@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.reading.draft import Draft
 from bot.reading.facts import Fact
-from bot.reading.settle.folders import model_of_folder
+from bot.reading.folders import model_of_folder
 from estimator.catalogue import rows
 
 COMPONENTS = {
