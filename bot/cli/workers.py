@@ -1,5 +1,6 @@
 """Lines answered side by side: as many processes as the machine lends cores, answers in the order of the lines."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -13,10 +14,12 @@ from bot.parent import end_with_parent
 Found = TypeVar("Found")
 Answering = Callable[[bytes], Found]
 
-FEW = 8
+FEW = 3
 """Lines that one process answers sooner than others are started for them."""
-SHARES = 16
-"""Lines are handed out in about so many shares a process."""
+SHARES = 100
+"""Lines are handed out in so many shares a process: small ones, as one line may take as long as many."""
+YOUNG = 1_000_000
+"""Objects made between two looks for cycles: a line leaves few behind, and each look sees all that is remembered."""
 READ_AT_ONCE = 1 << 20
 MOST_WAITING = 32 << 20
 """Bytes of lines that are read ahead of their answers."""
@@ -65,11 +68,17 @@ def side_by_side(batches: Iterable[list[bytes]], answer: Answering[Found], worke
             alone = len(batch) if len(batch) <= FEW or workers < 2 else 0 if pool else FEW
             yield from map(answer, batch[:alone])
             if alone < len(batch):
-                pool = pool or ProcessPoolExecutor(workers, get_context("fork"), _take, (answer,))
+                pool = pool or _pool(answer, workers)
                 yield from pool.map(_answer, batch[alone:], chunksize=len(batch) // (workers * SHARES) or 1)
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
+
+
+def _pool(answer: Answering[Found], workers: int) -> ProcessPoolExecutor:
+    gc.set_threshold(YOUNG)
+    gc.freeze()
+    return ProcessPoolExecutor(workers, get_context("fork"), _take, (answer,))
 
 
 def _take(answering: Answering[object]) -> None:
