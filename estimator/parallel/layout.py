@@ -1,6 +1,7 @@
 """How a run lies on its cards: everything that decides what one rank holds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,8 @@ class Layout:
 
     @property
     def traced(self) -> "Layout":
-        """What decides the traced step: copies whose gradients are reduced elsewhere step like one card."""
-        return ONE_CARD if self == Layout("ddp") else self
+        """What decides the traced step: the same for layouts that step alike."""
+        return _traced(self)
 
     @property
     def counts_waiting(self) -> bool:
@@ -95,3 +96,11 @@ class Layout:
 
 
 ONE_CARD = Layout()
+
+
+@lru_cache(maxsize=1024)
+def _traced(layout: Layout) -> Layout:
+    """Copies whose gradients are reduced elsewhere step like one card; ZeRO-3 gathers the same from any number."""
+    if layout.engine == "deepspeed" and layout.zero == 3:
+        return replace(layout, shards=1, replicas=1, states_on="none", weights_on="none")
+    return ONE_CARD if layout == Layout("ddp") else layout
