@@ -141,18 +141,20 @@ def _linears(model: Any) -> Iterator[str]:
 
 
 def _pack(plan: Plan, model: Any) -> None:
-    """Every linear but the head becomes bitsandbytes' own 4-bit one."""
+    """Every linear but the head becomes bitsandbytes' own 4-bit one; as in transformers, subclasses stay (routers)."""
     half = torch.float16 if "float16" in (plan.dtype, plan.autocast) else torch.bfloat16
     for name in list(_linears(model)):
         parent, _, last = name.rpartition(".")
         holder = model.get_submodule(parent) if parent else model
-        if not isinstance(getattr(holder, last), nn.Linear):
+        linear = getattr(holder, last)
+        if not isinstance(linear, nn.Linear):
             raise EstimatorError(
-                f"bitsandbytes does not pack the {type(getattr(holder, last)).__name__} layers of this model",
-                f"bitsandbytes 无法量化此模型的 {type(getattr(holder, last)).__name__} 层",
+                f"bitsandbytes does not pack the {type(linear).__name__} layers of this model",
+                f"bitsandbytes 无法量化此模型的 {type(linear).__name__} 层",
                 "method",
             )
-        setattr(holder, last, _four_bit(getattr(holder, last), half, plan.weight_format))
+        if type(linear) is nn.Linear:
+            setattr(holder, last, _four_bit(linear, half, plan.weight_format))
     model.is_loaded_in_4bit = True
 
 

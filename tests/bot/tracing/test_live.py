@@ -56,6 +56,22 @@ def test_twenty_fixed_runs_trace_as_stored_and_as_estimated() -> None:
         assert abs(outcome({**stored, **one}).error) <= 0.03, one["id"]
 
 
+def test_a_packed_mixture_keeps_its_router() -> None:
+    """A router that is a class made of a linear stays plain, as in transformers; the estimate is the trace's."""
+    config = next(case["run"]["model"] for case in cases("traced_more.jsonl") if case["arch"] == "llama4-tiny")
+    run = {"model": config, "task": "train", "method": "qlora", "adapter": {"rank": 8, "targets": "qv"},
+           "framework": "transformers", "micro_batch": 1, "seq_len": 64}  # fmt: skip
+    code = f"""
+from bot.tracing.trace import trace
+from estimator.estimate import estimate
+from estimator.schema import Run
+run = Run.model_validate({run!r})
+print(trace(run).per_gpu.allocated_peak, estimate(run).per_gpu.allocated_peak)
+"""
+    traced, ours = map(int, python(code).split())
+    assert ours == pytest.approx(traced, rel=1e-3)
+
+
 def test_the_command_traces_a_config() -> None:
     run = {"method": "lora", "seq-len": "64", "gradient_checkpointing": "full", "loss": "standard"}
     flags = [text for name, value in run.items() for text in (f"--{name}", value)]
