@@ -120,7 +120,7 @@ class _Generation:
         for position, layer in enumerate(self.layers):
             tape.segment = position + 1
             tape.mark(stage)
-            hidden = family.layer(model, layer, hidden, around)
+            hidden = family.layer(model, layer, hidden, layer.sees(around))
         tape.segment = len(self.layers) + 1
         tape.mark(stage)
         hidden = family.top(model, hidden)

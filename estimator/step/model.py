@@ -85,6 +85,10 @@ class Layer:
         tensor = self.runtime.tensor if self.runtime is not None else None
         return tensor, self.shapes[f"{name}.weight"].part
 
+    def sees(self, around: Any) -> Any:
+        """What this layer is handed of that which was made for all: where kinds of layers differ, its own kind's."""
+        return around.of(self) if hasattr(around, "of") else around
+
     def whole_linear(self, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
         """The linear without an adapter, with what tensor parallel adds around it."""
         tensor, part = self.parted(name)

@@ -190,7 +190,7 @@ def received(model: Model) -> Tensor:
 
 def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Tensor, around: Any) -> Tensor:
     layer = model.layer(index)
-    seen = around.of(layer) if hasattr(around, "of") else around
+    seen = layer.sees(around)
     regime, runtime = model.regime, model.runtime
 
     def call(x: Tensor) -> Tensor:

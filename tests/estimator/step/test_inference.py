@@ -58,3 +58,12 @@ def test_the_cache_is_an_item_of_its_own():
     arch = from_config({**TINY, "model_type": "llama"})
     program = trace_inference(arch, inventory(arch), Regime(training=False))
     assert any(item == "kv_cache" for _, _, item, _ in program.kinds)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_encoders_whose_layers_differ_run(attention: str) -> None:
+    """ModernBERT: every layer is handed the mask and the tables of its own kind; no cache, no second phase."""
+    config = {**TINY, "model_type": "modernbert", "global_attn_every_n_layers": 2, "local_attention": 64}
+    short, long = (peaks(config, 2, length, 0, attention=attention) for length in (128, 512))
+    assert list(short) == ["prefill"]
+    assert short["prefill"] < long["prefill"]
