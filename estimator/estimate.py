@@ -166,7 +166,7 @@ def with_format(run: Run, model: ModelMatch) -> Run:
         return run
     found = weight_format(given)
     if model.weight_format == UNGROUPED and found.name == GROUPED:
-        found = weight_format(UNGROUPED)  # the upload's own config decides; groups of 128 are what the name suggests
+        found = weight_format(UNGROUPED)  # groups of 128 may be what "gptq" was read as: the file decides
     if found.scheme == "plain":
         return run.model_copy(update={"weight_format": None, "precision": run.precision or found.name})
     return run if found.name == run.weight_format else run.model_copy(update={"weight_format": found.name})

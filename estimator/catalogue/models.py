@@ -77,7 +77,7 @@ def _match(reading: Reading, upload: Upload) -> ModelMatch:
     notes_zh = [reading.note_zh] if reading.note_zh else []
     if upload.weight_format:
         notes.append(f"quantised upload: {upload.weight_format} ({upload.why})")
-        notes_zh.append(f"量化版本：{upload.weight_format}")
+        notes_zh.append(f"量化版本：{upload.weight_format}" + (f"（{upload.why_zh}）" if upload.why_zh else ""))
     return ModelMatch(
         id=row.id,
         architecture=arch,

@@ -22,6 +22,8 @@ GGUF_TYPE = re.compile(
 BPW = re.compile(
     r"[-_.:@ ](exl[23])[-_.:@ ]?(?:(\d+(?:\.\d+)?)\s*bpw)?$|[-_.:@ ](\d+(?:\.\d+)?)\s*bpw(?:[-_.](exl[23]))?$"
 )
+BRANCH = re.compile(r"-gptq[:@](?:gptq-)?(\d)bit-(-?\d+)g(?:-actorder_(?:true|false))?$")
+"""A branch of TheBloke's GPTQ uploads behind the repository: ``gptq-4bit-32g-actorder_True``, ``gptq-3bit--1g``."""
 PLAIN = re.compile(r"[-_.:@ ](?:bf16|fp16|f16|fp32|safetensors|hf|dequantized)$")
 
 
@@ -32,6 +34,7 @@ class Upload:
     base: str
     weight_format: str | None = None
     why: str = ""
+    why_zh: str = ""
 
 
 def normalised(name: str) -> str:
@@ -91,7 +94,7 @@ def marks() -> tuple[tuple[str, str, str], ...]:
 def split_upload(key: str) -> Upload:
     """Takes the mark of a quantised upload off a normalised name."""
     bare = key.removesuffix(".gguf")
-    for reading in (_gguf_type, _bits_per_weight, _mark):
+    for reading in (_gguf_type, _bits_per_weight, _branch, _mark):
         found = reading(bare)
         if found is not None:
             return found
@@ -122,14 +125,19 @@ def _bits_per_weight(key: str) -> Upload | None:
     return Upload(key[: found.start()], f"{scheme}-{float(bits):g}bpw", "the bits per weight in the name")
 
 
+def _branch(key: str) -> Upload | None:
+    found = BRANCH.search(key)
+    return found and Upload(key[: found.start()], f"gptq-{found[1]}bit-g{found[2]}", "the branch in the name")
+
+
 def _mark(key: str) -> Upload | None:
     if key.startswith("mlx-community/") and key.endswith("-4bit") and not key.endswith("mlx-4bit"):
         key = key.removesuffix("4bit") + "mlx-4bit"
     for mark, weight_format, why in marks():
         shorter = _without(key, mark)
         if shorter != key and shorter:
-            if weight_format == "gptq-4bit-g128" and ungrouped(key, shorter):
-                return Upload(shorter, "gptq-4bit-g-1", "TheBloke's main branches of 30B and more have no groups")
+            if mark == "gptq" and ungrouped(key, shorter):
+                return Upload(shorter, "gptq-4bit-g-1", *WITHOUT_GROUPS)
             return Upload(shorter, weight_format, why)
     plain = PLAIN.sub("", key)
     return Upload(plain) if plain != key else None
@@ -140,6 +148,12 @@ UNGROUPED_FROM = 30.0
 
 The sizes they give bear it out: 23.81 GB for Mixtral 8x7B and 35.33 GB for Llama 2 70B, 4 bits a weight.
 """
+
+WITHOUT_GROUPS = (
+    "TheBloke's main branches of 30B and more have no groups; write another branch behind the name, as "
+    ":gptq-4bit-128g-actorder_True",
+    "TheBloke 30B 及以上的主分支不分组；其他分支请写在名称后，如 :gptq-4bit-128g-actorder_True",
+)
 
 
 def ungrouped(key: str, base: str) -> bool:

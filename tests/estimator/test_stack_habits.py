@@ -179,6 +179,20 @@ def test_large_uploads_of_the_bloke_have_no_groups(upload: str, packed: str) -> 
     assert estimate(Run.model_validate(run)).run.weight_format == packed
 
 
+@pytest.mark.parametrize(
+    ("upload", "packed"),
+    [
+        ("TheBloke/Llama-2-70B-GPTQ:gptq-4bit-128g-actorder_True", "gptq-4bit-g128"),
+        ("TheBloke/Llama-2-70B-GPTQ:gptq-4bit-32g-actorder_True", "gptq-4bit-g32"),
+        ("TheBloke/Llama-2-70B-GPTQ@gptq-3bit--1g-actorder_True", "gptq-3bit-g-1"),
+        ("TheBloke/Llama-2-70B-GPTQ-4bit-128g", "gptq-4bit-g128"),
+    ],
+)
+def test_a_branch_or_a_name_with_its_groups_is_taken_as_written(upload: str, packed: str) -> None:
+    run = estimate(Run.model_validate(RUN | {"model": upload, "method": "qlora"})).run
+    assert run.weight_format == packed
+
+
 def test_fused_lora_leaves_adapters_out_of_fsdp() -> None:
     """fms-acceleration hands them to FSDP as ignored modules: weights and states are whole on every card."""
     spread = {"engine": "fsdp1", "data": 4, "zero": 3}
