@@ -36,8 +36,6 @@ TAIL = """
   cut would explain the row at 8k, but not the one at 32k (-19 %).
 - **torchtitan's Llama-7B of March 2024 with torch.compile**, +40 % without and +17 % with selective checkpointing:
   compiled graphs recompute and fuse; the row is estimated as without, and the answer says so.
-- **litgpt's QLoRA**, +0.3 to +3.5 %: 2 bytes a token and vocabulary entry too many at the head's backward, in four
-  models alike. Its plugin packs the head as well, and makes its weight again in fp16 before the type it computes in.
 - **Qwen2.5-0.5B inference** -1.8 %: 18 to 24 MB, of which no length explains any.
 - **What nvidia-smi shows under FSDP1** lies 0.4 to 4 times the step's own bytes above the allocated peak (its streams
   hold freed blocks back); only the interval says so.

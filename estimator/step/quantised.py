@@ -14,17 +14,25 @@ BITSANDBYTES_4BIT = ("nf4", "nf4-dq", "fp4", "fp4-dq")
 
 
 def quantised_linear(
-    x: Tensor, elements: int, width: int, name: str, *, fp16: bool = False, remade: bool = False, kept: bool = False
+    x: Tensor,
+    elements: int,
+    width: int,
+    name: str,
+    *,
+    fp16: bool = False,
+    remade: bool = False,
+    kept: bool = False,
+    twice: bool = False,
 ) -> Tensor:
     """The linear of a frozen weight in the format ``name``.
 
-    ``remade``: see ``linear_packed``; ``kept``: see ``linear_4bit``.
+    ``remade``: see ``linear_packed``; ``kept``, ``twice``: see ``linear_4bit``.
     """
     if name == "int8":
         return linear_int8(x, elements, width, fp16=fp16)
     if packed_format(name):
         return linear_packed(x, elements, width, name, fp16=fp16, remade=remade)
-    return linear_4bit(x, elements, width, name, kept=kept)
+    return linear_4bit(x, elements, width, name, kept=kept, twice=twice)
 
 
 def dequantised(tape: Tape, elements: int, outputs: int, name: str) -> Tensor:
@@ -47,8 +55,19 @@ def _from_4bit(tape: Tape, elements: int, name: str) -> Tensor:
     return weight
 
 
-def linear_4bit(x: Tensor, elements: int, width: int, name: str, *, kept: bool = False) -> Tensor:
-    """``MatMul4Bit`` with 16-bit compute: keeps the packed weight, before bitsandbytes 0.43 the input too."""
+def in_two_steps(tape: Tape, elements: int, name: str) -> Tensor:
+    """A 4-bit weight that was packed from fp16, for compute in bf16: in fp16 first, then in bf16."""
+    first = _from_4bit(tape, elements, name)
+    weight = tape.like(first, HALF, "weight_casts")
+    del first
+    return weight
+
+
+def linear_4bit(x: Tensor, elements: int, width: int, name: str, *, kept: bool = False, twice: bool = False) -> Tensor:
+    """``MatMul4Bit`` with 16-bit compute: keeps the packed weight, before bitsandbytes 0.43 the input too.
+
+    ``twice``: see ``in_two_steps``.
+    """
     itemsize = x.itemsize
     x = ops.cast(x, HALF)
     tape = x.tape
@@ -57,7 +76,7 @@ def linear_4bit(x: Tensor, elements: int, width: int, name: str, *, kept: bool =
         rows, inputs, size = ops.shape_of(x)
 
         def backward(g: Tensor) -> Sequence[Tensor | None]:
-            weight = _from_4bit(tape, elements, name)
+            weight = in_two_steps(tape, elements, name) if twice else _from_4bit(tape, elements, name)
             result = tape.new(rows, inputs, size)
             del weight
             return (result,)

@@ -62,3 +62,11 @@ def test_a_model_with_a_loss_of_its_own_is_equal(rows: list[Measured]) -> None:
     seen = [row for row in rows if "santacoder" in row.case["run"]["model"]]
     assert len(seen) == 15
     assert max(abs(row.error) for row in seen) <= 0.007
+
+
+def test_litgpt_under_lora_and_qlora(rows: list[Measured]) -> None:
+    """Its own model code; packed heads made again in two steps, gradients of all chunks before the head's backward."""
+    seen = [row for row in rows if row.source == "litgpt"]
+    assert len(seen) == 9
+    assert max(abs(row.error) for row in seen) <= 0.006
+    assert all(row.inside for row in seen)

@@ -14,8 +14,9 @@ from estimator.step.attention import repeated, rotate
 from estimator.step.families.classic import Around
 from estimator.step.families.rotary import cut
 from estimator.step.model import Layer, Model, embedded, linear
-from estimator.step.quantised import quantised_linear
-from estimator.step.tape import FULL, Tensor
+from estimator.step.quantised import BITSANDBYTES_4BIT, in_two_steps, quantised_linear
+from estimator.step.regime import Regime
+from estimator.step.tape import FULL, HALF, Tensor
 from estimator.step.written import attend
 
 CHUNK = 128
@@ -157,7 +158,8 @@ def _frozen(layer: Layer, x: Tensor, elements: int, width: int, biased: bool) ->
     regime, tape = layer.regime, x.tape
     if regime.quantised is not None:
         kept = "inputs-kept" in regime.quirks
-        out = quantised_linear(x, elements, width, regime.quantised, fp16=regime.fp16, kept=kept)
+        twice = _packed_from_fp16(regime)
+        out = quantised_linear(x, elements, width, regime.quantised, fp16=regime.fp16, kept=kept, twice=twice)
         return ops.copy(out) if biased else out
     out = tape.new(x.rows, width, x.itemsize)
     shape = ops.shape_of(x)
@@ -167,35 +169,44 @@ def _frozen(layer: Layer, x: Tensor, elements: int, width: int, biased: bool) ->
 def loss(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
     """Chunks of logits, all made before they are turned to fp32; the loop holds those through the backward.
 
-    Every chunk has a cross-entropy of its own, whose temporaries go before the next one's.
+    Every chunk has a cross-entropy of its own, whose temporaries go before the next one's. Autograd runs the nodes that
+    were made last first: the cross-entropies of all chunks, each gradient in its saved scores' place, then all casts,
+    and only then the head.
     """
     tape, vocab = hidden.tape, model.arch.vocab
-    made = _made_again(model)
-    del made
+    _head_made(model)
     chunks = tape.new(hidden.rows, vocab, hidden.itemsize)
     logits = tape.new(hidden.rows, vocab, FULL)
     del chunks
-    scores = tape.new(hidden.rows, vocab, FULL)
-    kept = [tape.save(scores), tape.save(labels)]
+    scores = [tape.new(hidden.rows, vocab, FULL)]
     out = tape.new("1", 1, FULL)
-    shape, compute = ops.shape_of(hidden), hidden.itemsize
+    rows, shape, compute = hidden.rows, ops.shape_of(hidden), hidden.itemsize
     model.held.append(logits)
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
         chunk = [tape.new(("upto", CHUNK), vocab, size) for size in (FULL, FULL, compute)]
-        del chunk[:2]
-        made = _made_again(model)
-        del made
-        result = tape.new(*shape)
         del chunk
+        scores.clear()
+        halves = tape.new(rows, vocab, compute)
+        _head_made(model)
+        result = tape.new(*shape)
+        del halves
         return (result,)
 
-    return tape.attach(out, (hidden,), kept, backward), None
+    return tape.attach(out, (hidden,), [tape.save(labels)], backward), None
 
 
-def _made_again(model: Model) -> list[Tensor]:
-    """The packed head's weight for one use: in fp16, which it was packed from, then in the type it computes in."""
-    if model.regime.quantised is None:
-        return []
-    elements = model.arch.vocab * model.arch.hidden
-    return [model.tape.new("1", elements, 2, "weight_casts") for _ in range(2)]
+def _head_made(model: Model) -> None:
+    """The packed head's weight for one use."""
+    regime, elements = model.regime, model.arch.vocab * model.arch.hidden
+    if regime.quantised is None:
+        return
+    if _packed_from_fp16(regime):
+        in_two_steps(model.tape, elements, regime.quantised)
+    else:
+        model.tape.new("1", elements, HALF, "weight_casts")
+
+
+def _packed_from_fp16(regime: Regime) -> bool:
+    """Lightning's plugin turns every weight to fp16 before bitsandbytes packs it, whatever it computes in."""
+    return regime.quantised in BITSANDBYTES_4BIT and not regime.fp16
