@@ -2,6 +2,7 @@
 
 from estimator.schema import Run
 from estimator.stack import release_of
+from estimator.step.quantised import BITSANDBYTES_4BIT
 
 HALF_LOSS = {
     "gpt_bigcode", "gpt2", "gpt_neox", "bloom", "opt", "falcon", "mpt", "stablelm", "persimmon", "xglm", "dbrx",
@@ -52,8 +53,6 @@ CACHED_ROTARY = {
 OWN_MODELS = ("litgpt", "torchtitan", "torchtune", "megatron", "minimind")
 """Frameworks with model code of their own."""
 
-PACKED_BY_BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "fp4-dq")
-
 
 def old_loss(run: Run, model_type: str) -> tuple[str, ...]:
     """How the loss of an older transformers treats its logits.
@@ -89,7 +88,7 @@ def old_habits(run: Run, model_type: str) -> tuple[str, ...]:
     found: tuple[str, ...] = ("repeated-keys",) if flash and release < REPEATED_KEYS.get(model_type, (0, 0)) else ()
     if str(run.weight_format).startswith("gptq") and release < (4, 49):
         found += ("one-cast",)
-    if str(run.weight_format) in PACKED_BY_BITSANDBYTES and release_of(stack.get("bitsandbytes") or "") < (0, 43):
+    if str(run.weight_format) in BITSANDBYTES_4BIT and release_of(stack.get("bitsandbytes") or "") < (0, 43):
         found += ("inputs-kept",)
     if _ends_in_half(run) and release_of(stack.get("trl") or "") < (1, 0):
         found += ("half-ends",)
@@ -105,15 +104,12 @@ def cached_rotary(run: Run, model_type: str) -> tuple[str, ...]:
 
 
 def _ends_in_half(run: Run) -> bool:
-    four_bit = str(run.weight_format) in ("nf4", "nf4-dq", "fp4")
+    four_bit = str(run.weight_format) in BITSANDBYTES_4BIT
     return run.framework == "trl" and run.precision == "bf16" and four_bit and bool(run.kbit_prepare)
 
 
 def _returns_cache(run: Run, model_type: str, release: tuple[int, int]) -> bool:
-    if release >= CACHE_WHEN_CHECKPOINTED.get(model_type, (0, 0)) or run.gradient_checkpointing in (
-        None,
-        "none",
-        False,
-    ):
+    checkpointed = run.gradient_checkpointing not in (None, "none", False)
+    if not checkpointed or release >= CACHE_WHEN_CHECKPOINTED.get(model_type, (0, 0)):
         return False
     return run.framework not in CACHE_TURNED_OFF and (run.details or {}).get("use_cache") is not False

@@ -6,6 +6,8 @@ from estimator.schema import Assumption, Host, Run
 from estimator.setting import Peak, Setting, peak_of
 from estimator.step.tape import FULL
 
+GIB = 1 << 30
+
 
 def host_of(run: Run, setting: Setting, peak: Peak) -> Host:
     """Bytes on each machine: every card's process keeps its own."""
@@ -29,9 +31,6 @@ def host_notes(run: Run, host: Host | None) -> list[Assumption]:
             why_zh=f"此配置无法运行：需要 {needed} 主机内存，而本机只有 {there}；上面的结论仅针对显卡",
         )
     ]
-
-
-GIB = 1 << 30
 
 
 def _activations(setting: Setting, peak: Peak) -> int:

@@ -9,6 +9,7 @@ ones are still held. The head makes logits for all positions and the models that
 """
 
 from estimator.architecture import Architecture
+from estimator.catalogue import weight_format
 from estimator.habits import HALF_LOSS
 from estimator.inventory import inventory
 from estimator.schema import Phase
@@ -91,13 +92,15 @@ def _joined(plan: Plan, count: int) -> Share:
         return Share(
             "other", arch.vocab * arch.hidden * 2, Why(f"head before it is tied, {why}", f"绑定前的输出层 {why}")
         )
+    parts = inventory(arch)
     numel = sum(
         weight.numel
-        for layer in inventory(arch).layers
-        for weight in inventory(arch).kinds[layer].weights
+        for layer in parts.layers
+        for weight in parts.kinds[layer].weights
         if weight.name.removesuffix(".weight").rsplit(".", 1)[-1] in ("q_proj", "k_proj", "v_proj")
     )
-    packed = int(numel * (4 + 20 / 128) / 8) // count if arch.model_type in JOINED else 0
+    bits = weight_format(plan.fmt).bits if plan.fmt else 0
+    packed = int(numel * bits / 8) // count if arch.model_type in JOINED else 0
     joined = Why(
         f"queries, keys and values joined: {numel:,} parameters packed again", f"合并 q/k/v：{numel:,} 个参数的副本"
     )

@@ -43,11 +43,11 @@ def _expert(
     x, weights, result = tensors
     act = activation(model.arch.activation)
     pairs = x.tape.new(rows, 2, LONG)  # its tokens, and which of their choices it is
-    taken = _beside(layer, picked(x, pairs, x.width), names, others)
+    taken = _beside(layer, routing.take(x, pairs, x.width, in_place=True), names, others)
     hidden = act(layer.linear(taken, names[0]))
     if len(names) > 2:
         hidden = ops.mul(hidden, layer.linear(taken, names[1]))
-    out = ops.mul(layer.linear(hidden, names[-1]), picked(weights, pairs, 1))
+    out = ops.mul(layer.linear(hidden, names[-1]), routing.take(weights, pairs, 1, in_place=True))
     return routing.add_in_place(result, ops.cast(out, x.itemsize))
 
 
@@ -67,14 +67,3 @@ def _beside(layer: Layer, x: Tensor, names: list[str], others: float) -> Tensor:
     tape, leaf = x.tape, layer.extra(f"{names[0]}.others", elements, itemsize)
     out = Tensor(tape, x.storage, x.rows, x.width, x.itemsize)
     return tape.attach(out, (x, leaf), (), lambda g: (g, tape.new("1", elements, itemsize, "gradients")))
-
-
-def picked(x: Tensor, indices: Tensor, width: int) -> Tensor:
-    """``x[indices]``: the backward puts the gradient into zeros of the whole tensor, in place."""
-    tape = x.tape
-    kept = [tape.save(indices)] if x.needs else []
-    out = tape.new(indices.rows, width, x.itemsize)
-    if x.needs:
-        rows, whole, size = ops.shape_of(x)
-        tape.attach(out, (x,), kept, lambda g: (tape.new(rows, whole, size),))
-    return out

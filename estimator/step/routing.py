@@ -4,6 +4,7 @@ Sizes as PyTorch 2.13's derivatives allocate them; a row of ``k`` chosen experts
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from estimator.step import ops
 from estimator.step.tape import BOOL, FULL, LONG, Leaf, Rows, Tape, Tensor
@@ -39,14 +40,18 @@ def greatest(x: Tensor, groups: int) -> Tensor:
     return values
 
 
-def take(x: Tensor, indices: Tensor, width: int) -> Tensor:
-    """``x[indices]``: rows picked by index, ``width`` elements a token; the backward puts them into zeros."""
+def take(x: Tensor, indices: Tensor, width: int, in_place: bool = False) -> Tensor:
+    """``x[indices]``: rows picked by index, ``width`` elements a token; the backward puts them into zeros.
+
+    ``in_place``: the zeros become the gradient.
+    """
     tape = x.tape
     kept = [tape.save(indices)] if x.needs else []
     out = tape.new(indices.rows, width, x.itemsize)
     if x.needs:
         rows, whole, size = ops.shape_of(x)
-        tape.attach(out, (x,), kept, lambda g: (_scattered(tape, rows, whole, size),))
+        put = tape.new if in_place else partial(_scattered, tape)
+        tape.attach(out, (x,), kept, lambda g: (put(rows, whole, size),))
     return out
 
 
