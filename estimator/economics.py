@@ -14,6 +14,8 @@ ProviderClass = Literal[
     "hyperscaler", "neocloud", "marketplace", "broker", "hyperscaler-cn", "marketplace-cn", "own", "lease-cn", "index"
 ]
 
+DAY = len("2026-01-01")
+
 
 class Economics(Strict):
     """What decides time and money beside the run itself; what is left out gets a default that the answer names.
@@ -147,6 +149,11 @@ class PricedOffer(Told):
     hours: float | None = None
     usd_per_million_tokens: float | None = None
     current: bool = False
+
+    @property
+    def has_day(self) -> bool:
+        """Whether the day of the price is known, not only the month or year."""
+        return len(self.as_of) == DAY
 
 
 class RentOrBuy(Told):

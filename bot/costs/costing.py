@@ -134,8 +134,8 @@ def _fits(found: Estimate) -> bool | None:
 def _no_price(gpu: GpuMatch, spot: bool | None = None) -> tuple[str, str]:
     if spot:
         return (
-            f"no spot price of {gpu.name} is known; ask on demand, or give yours",
-            f"没有 {gpu.name} 的竞价（抢占式）价格；请按按需询问，或给出您的价格",
+            f"no spot price of {gpu.name} is known; ask for its price on demand, or give yours",
+            f"没有 {gpu.name} 的竞价（抢占式）价格；可以改问按需价格，或给出您的价格",
         )
     return (
         f"no rental price of {gpu.name} is known; give yours (price_usd_per_hour) for the cost",

@@ -31,7 +31,6 @@ MOST_PLANS = 3
 """Cheaper cards for which the changes are searched that make the job fit."""
 WITHOUT_TORCH = ("npu", "tpu")
 """Kinds whose memory another software lays out than the one that is estimated."""
-DAY = len("2026-01-01")
 
 
 class Candidate(NamedTuple):
@@ -90,7 +89,7 @@ def _ranking(found: list[PricedOffer]) -> Ranking:
     """Those of today's sources, else all with a day; a price without one is never said to be the cheapest."""
     best = sorted(found, key=_cost)
     today = any(one.current for one in best)
-    able = [one.current if today else _has_day(one) for one in best]
+    able = [one.current if today else one.has_day for one in best]
     chosen = [one for one, may in zip(best, able, strict=True) if may][:MOST_CARDS]
     rest = [one for one, may in zip(best, able, strict=True) if not may]
     least = _cost(chosen[0]) if chosen else float("inf")
@@ -173,16 +172,12 @@ def _candidate(run: Run, asked: Run, card: _Priced, model: ModelMatch) -> Candid
 
 def _best(offers: list[PricedOffer]) -> list[PricedOffer]:
     """The least of a card that may be ranked, and the least without a day where that is less."""
-    standing = [one for one in offers if one.current] or [one for one in offers if _has_day(one)]
+    standing = [one for one in offers if one.current] or [one for one in offers if one.has_day]
     first = min(standing, key=_cost, default=None)
-    undated = min((one for one in offers if not _has_day(one)), key=_cost, default=None)
+    undated = min((one for one in offers if not one.has_day), key=_cost, default=None)
     if first is None or (undated is not None and _cost(undated) < _cost(first)):
         return [one for one in (first, undated) if one]
     return [first]
-
-
-def _has_day(offer: PricedOffer) -> bool:
-    return len(offer.as_of) == DAY
 
 
 def _cost(offer: PricedOffer) -> float:

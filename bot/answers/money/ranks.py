@@ -2,11 +2,10 @@
 
 from bot.answers.money.figures import HOUR, Figures
 from bot.answers.quote import quoted
-from bot.texts import name_of
+from bot.texts import name_of, say
 from estimator.economics import PricedOffer
 
 MOST_STEPS = 3
-DAY = len("2026-01-01")
 
 
 class Ranks(Figures):
@@ -36,7 +35,7 @@ class Ranks(Figures):
         cost = self._cost(index)
         if cost is None or not cost.not_ranked:
             return ""
-        dated = any(len(one.as_of) == DAY for one in cost.not_ranked)
+        dated = any(one.has_day for one in cost.not_ranked)
         return self._say("not_ranked" if dated else "undated_only")
 
     def rest(self, index: int) -> list[list[str]]:
@@ -60,7 +59,7 @@ class Ranks(Figures):
         took = self._spelled(path, "hours", offer.hours * HOUR) if offer.hours is not None else ""
         steps = offer.steps_zh if self.lang == "zh" else offer.steps
         after = self._say("after", steps=quoted(" + ".join(steps[:MOST_STEPS]), 120)) if steps else ""
-        hourly = self.plain(f"{path}.usd_per_gpu_hour") + "/h"
+        hourly = say(self.lang, "prices.per_hour", price=self.plain(f"{path}.usd_per_gpu_hour"))
         comma = name_of(self.lang, "sign", "comma")
         origin = f"{hourly} {self._name(offer.provider_class)}{comma}{self._origin(offer)}"
         return [name, priced, took, name_of(self.lang, "sign", "semicolon").join(filter(None, [origin, after]))]
