@@ -4,7 +4,7 @@ from bot.costs.bill import bill, job_offers
 from bot.costs.market import ClassPrice, prices_of
 from bot.costs.own import rent_or_buy
 from bot.costs.ranking import ranked_cards
-from bot.costs.rent import Rent, rent_of, said_of
+from bot.costs.rent import Rent, check_currency, rent_of, said_of
 from bot.costs.times import given_time, slowest, time_on
 from estimator.catalogue import GpuMatch, find_gpu, find_model
 from estimator.cost.accelerators import accelerator_of
@@ -30,6 +30,7 @@ def with_costs(asked: Run, found: Estimate, ranks: bool = True) -> Estimate:
     complete = found.run
     if complete is None:
         return found
+    check_currency(said_of(complete))
     arch, gpu = find_model(complete.model).architecture, slowest(complete)
     if gpu is None or gpu.kind == "class":
         return _without_card(asked, found, gpu) if ranks else found
@@ -52,6 +53,7 @@ def of_card(fields: dict[str, object], name: str) -> Estimate:
     """Prices and the comparison with owning for a card alone, where no model is named. Raises ``EstimatorError``."""
     gpu = find_gpu(name)
     run = Run.model_validate({**fields, "model": "none", "gpu": name})
+    check_currency(said_of(run))
     prices = prices_of(gpu, bool(said_of(run).spot))
     rent = rent_of(run, prices)
     cost = CostEstimate(usd_per_gpu_hour=rent.expected if rent else None, assumptions=list(rent.said) if rent else [])

@@ -42,6 +42,11 @@ def in_usd(amount: float, currency: str | None, rates: Rates | None = None) -> f
         ) from None
 
 
+def check_currency(said: Economics) -> None:
+    """Raises ``EstimatorError`` for a currency that no rate is known of, whether or not an amount is in it."""
+    in_usd(0.0, said.currency)
+
+
 def exchange_said(currency: str | None) -> list[Assumed]:
     """The rate that was used, with its day."""
     if (currency or "USD").upper() == "USD":

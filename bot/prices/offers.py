@@ -1,6 +1,6 @@
 """An offer of a GPU, always per GPU and hour, and the offers known for a card."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
@@ -108,12 +108,3 @@ def in_region(offer: Offer, region: str | None) -> bool:
     parts = wanted_classes(region)
     own = offer.region_class if offer.region_class in NAMED else region_class(offer.region_class)
     return own in parts or offer.region_class == GLOBAL
-
-
-def cheapest(offers: Iterable[Offer], most: int = 5) -> list[Offer]:
-    """The cheapest offers that can be rented by the hour and have a day, one for each provider and card."""
-    best: dict[tuple[str, str, bool], Offer] = {}
-    for offer in sorted(offers, key=lambda one: one.usd_per_gpu_hour):
-        if offer.may_be_cheapest:
-            best.setdefault((offer.provider, offer.gpu, offer.spot), offer)
-    return list(best.values())[:most]

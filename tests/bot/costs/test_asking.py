@@ -244,8 +244,8 @@ def test_the_command_ranks_cards_and_lists_one_cards_prices(capsys: Capture) -> 
 @pytest.mark.parametrize(
     "flags",
     [
-        ("--utilisation", "0"), ("--hours", "-3"), ("--price", "2", "--currency", "XYZ"), ("--pue", "0.8"),
-        ("--tokens", "-5"), ("--country", "atlantis"),
+        ("--utilisation", "0"), ("--hours", "-3"), ("--price", "2", "--currency", "XYZ"), ("--currency", "XYZ"),
+        ("--pue", "0.8"), ("--tokens", "-5"), ("--country", "atlantis"),
     ],
 )  # fmt: skip
 def test_wrong_flags_get_one_sentence(capsys: Capture, flags: tuple[str, ...]) -> None:

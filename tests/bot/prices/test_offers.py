@@ -1,9 +1,14 @@
+from datetime import UTC, datetime
+
 import pytest
 
-from bot.prices.offers import CLASSES, cheapest, offers_for
+from bot.prices.offers import CLASSES, offers_for
+from bot.prices.ranking import ranked
 from bot.prices.snapshot import snapshot_offers
 from estimator.catalogue.gpus import all_gpus
 from tests.bot.prices.made import made
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
 def test_the_snapshot_is_about_known_cards_and_classes() -> None:
@@ -35,7 +40,7 @@ def test_offers_of_a_card_come_cheapest_first_and_by_kind() -> None:
     "change", [{"as_of": ""}, {"as_of": "2026"}, {"provider_class": "index"}, {"provider_class": "lease-cn"}]
 )
 def test_what_has_no_day_or_no_hourly_rent_is_never_the_cheapest(change: dict[str, str]) -> None:
-    assert [one.provider for one in cheapest([made(0.1, provider="low", **change), made(0.5)])] == ["acme"]
+    assert [one.provider for one in ranked([made(0.1, provider="low", **change), made(0.5)], NOW).offers] == ["acme"]
 
 
 def test_a_quarantined_price_is_not_an_offer() -> None:
@@ -43,7 +48,7 @@ def test_a_quarantined_price_is_not_an_offer() -> None:
 
 
 def test_one_provider_is_named_once() -> None:
-    assert [one.usd_per_gpu_hour for one in cheapest([made(0.6, region="b"), made(0.5)])] == [0.5]
+    assert [one.usd_per_gpu_hour for one in ranked([made(0.6, region="b"), made(0.5)], NOW).offers] == [0.5]
 
 
 @pytest.mark.parametrize(("region", "count"), [("europe", 1), ("eu-1", 1), ("US", 0), (None, 1)])
