@@ -4,6 +4,7 @@ import math
 from itertools import pairwise, product
 from typing import Any
 
+from bot.intake.clauses import by_clause
 from bot.intake.economics import economics_of
 from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
@@ -55,16 +56,18 @@ RIVALS = ("zero1", "zero2", "zero3", "fsdp", "fsdp1", "ddp")
 def spoken_runs(sheet: Sheet) -> list[Fields]:
     """The runs that the message itself describes, before history and open readings are added."""
     shared = _shared_fields(sheet)
-    models: list[Fields] = [{"model": name} for name in named_models(sheet)] or [{}]
-    methods: list[Fields] = [{"method": name} for name in _methods(sheet)] or [{}]
-    hardware: list[Fields] = _hardware(sheet)
-    formats: list[Fields] = [{"weight_format": name} for name in sheet.values("weight_format")] or [{}]
-    shapes = _shapes(sheet)
-    layouts: list[Fields] = _layouts(sheet, shared)
-    optimizers: list[Fields] = [{"optimizer": name} for name in sheet.values("optimizer")] or [{}]
-    rivals = [_rivals(sheet, name) for name in ("precision", "gradient_checkpointing", "attention")]
-    chosen = product(models, methods, hardware, formats, shapes, layouts, optimizers, *rivals)
-    runs: list[Fields] = [{**shared, **dict(pair for part in parts for pair in part.items())} for parts in chosen]
+    parts: dict[str, list[Fields]] = {
+        "models": [{"model": name} for name in named_models(sheet)] or [{}],
+        "methods": [{"method": name} for name in _methods(sheet)] or [{}],
+        "hardware": _hardware(sheet),
+        "formats": [{"weight_format": name} for name in sheet.values("weight_format")] or [{}],
+        "shapes": _shapes(sheet),
+        "layouts": _layouts(sheet, shared),
+        "optimizers": [{"optimizer": name} for name in sheet.values("optimizer")] or [{}],
+        **{name: _rivals(sheet, name) for name in ("precision", "gradient_checkpointing", "attention")},
+    }
+    chosen = product(*by_clause(sheet, parts))
+    runs: list[Fields] = [{**shared, **dict(pair for part in one for pair in part.items())} for one in chosen]
     return runs[:MOST_RUNS]
 
 
