@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from bot.intake.runs import OF_TRAINING, settled, with_facts
+from bot.intake.runs import with_facts
+from bot.intake.settled import OF_TRAINING, settled
 from bot.intake.understand import understand
 from bot.reading.folders import model_of_folder
 from estimator.catalogue import find_gpu, find_model

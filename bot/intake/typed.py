@@ -7,7 +7,8 @@ from typing import Any
 from bot.intake.doubts import Doubt
 from bot.intake.lexicon import lexicon
 from bot.intake.names import card_name
-from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
+from bot.intake.runs import Fields, spoken_runs, with_facts, with_open_readings
+from bot.intake.settled import settled
 from bot.intake.understand import Question, read_sheet
 
 PLAIN = {

@@ -6,7 +6,8 @@ from typing import Any
 
 from bot.intake.doubts import Doubt
 from bot.intake.economics import read_token_amounts
-from bot.intake.runs import MOST_RUNS, Fields, settled, spoken_runs, with_facts, with_open_readings
+from bot.intake.runs import MOST_RUNS, Fields, spoken_runs, with_facts, with_open_readings
+from bot.intake.settled import settled
 from bot.intake.sheet import Sheet
 from bot.intake.typed import typed_fields
 from bot.intake.understand import Question, read_sheet

@@ -27,7 +27,8 @@ from bot.intake.models import read_models, read_shy_models
 from bot.intake.options import read_refusals, read_unknown_names
 from bot.intake.pasted import pasted, run_of_paste
 from bot.intake.rents import claimed_rents, rents_in
-from bot.intake.runs import Fields, settled, spoken_runs, with_facts, with_open_readings
+from bot.intake.runs import Fields, spoken_runs, with_facts, with_open_readings
+from bot.intake.settled import settled
 from bot.intake.sheet import Reading as SheetReading
 from bot.intake.sheet import Sheet
 from bot.intake.stages import read_image_sizes
