@@ -173,6 +173,10 @@ def family(key: str) -> Reading | None:
     return _known(key, known, "ambiguous")
 
 
+SIZE_WORDS = {"tiny", "mini", "small", "medium", "large", "huge", "xl", "xxl"}
+"""Words that say another size where no number does: ModernBERT-large is no fine-tune of ModernBERT-base."""
+
+
 def begins_with(key: str) -> Reading | None:
     """A fine-tune that is named after its base: the longest known name that the given one begins with."""
     name = key.split("/", 1)[1] if key.count("/") == 1 else key
@@ -183,7 +187,8 @@ def begins_with(key: str) -> Reading | None:
         if known is None or known.type == "size" or known.ambiguous:
             continue
         rest = "-".join(parts[length:])
-        if sees(rest) or not sizes("-".join(parts)) <= _sizes_of(start, known):
+        resized = not sizes("-".join(parts[:length])) and SIZE_WORDS & set(parts[length:])
+        if sees(rest) or resized or not sizes("-".join(parts)) <= _sizes_of(start, known):
             continue
         return Reading(
             known.id,
@@ -206,7 +211,7 @@ def similar(key: str) -> Reading | None:
         known = aliases.squeezed_key(candidate)
         if score < SIMILAR or known is None or known.type == "size" or _digits(candidate) != _digits(wanted):
             continue
-        if sees(key) and not sees(candidate):
+        if (sees(key) and not sees(candidate)) or any(word not in candidate for word in SIZE_WORDS & set(tokens(key))):
             continue
         return Reading(
             known.id,

@@ -125,7 +125,9 @@ def test_unknown_names_are_refused_in_one_sentence(name: str) -> None:
     assert caught.value.field == "model"
 
 
-@pytest.mark.parametrize("name", ["Qwen/Qwen3.9-27B", "DeepSeek-V3 16B", "glm-4v-9b", "Llama2-1B"])
+@pytest.mark.parametrize(
+    "name", ["Qwen/Qwen3.9-27B", "DeepSeek-V3 16B", "glm-4v-9b", "Llama2-1B", "answerdotai/ModernBERT-large"]
+)
 def test_another_size_or_kind_is_not_taken_for_a_misspelling(name: str) -> None:
     with pytest.raises(EstimatorError, match="nearest are"):
         find_model(name)
