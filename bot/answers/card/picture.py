@@ -15,7 +15,8 @@ WIDTH, EDGE = 400, 14
 """Units of the drawing; a phone shows it some 270 pixels wide, so nothing is set smaller than 14 units."""
 ROOM_FOR_FIGURE = 44
 """A stretch of this width carries its figure."""
-MOST_BARS = 7
+MOST_BARS = 8
+"""As many as a message has runs."""
 LONGEST_LABEL = 36
 MOST_SEGMENTS = 7
 """Items with a colour of their own; the smaller ones are drawn as one."""

@@ -8,7 +8,7 @@ from bot.answers.card.picture import picture_of
 from bot.answers.card.shape import Card
 from bot.answers.card.table import COLUMNS, code
 from bot.answers.card.voice import Voice, gib
-from bot.answers.layout import width
+from bot.answers.layout import width, wrapped
 from estimator.schema import Estimate, Verdict
 
 MOST_RUNS = 10
@@ -55,16 +55,17 @@ def lead(voice: Voice) -> str:
 
 
 def rows(voice: Voice) -> str:
-    """Two lines for every run: what it is, and its peak with the verdict or the card that holds it."""
+    """Lines for every run: what it is, and its peak with the verdict or the card that holds it."""
     lines = [voice.say("peaks")]
     for index, found in enumerate(voice.answer.estimates[:MOST_RUNS]):
-        lines += [_narrow(voice.label(index)), f" {_result(voice, index, found)}"]
+        lines += [*_narrow(voice.label(index)), f" {_result(voice, index, found)}"]
     return code(lines)
 
 
-def _narrow(label: str) -> str:
-    """The label, its parts closer together where it would else be cut."""
-    return label if width(label) <= COLUMNS else label.replace(" · ", "·")
+def _narrow(label: str) -> list[str]:
+    """The label, its parts closer together where it is too wide, else on several lines."""
+    close = label if width(label) <= COLUMNS else label.replace(" · ", "·")
+    return [close] if width(close) <= COLUMNS else wrapped(label, "", COLUMNS).splitlines()
 
 
 def _result(voice: Voice, index: int, found: Estimate) -> str:
