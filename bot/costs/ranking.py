@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from typing import NamedTuple
 
 from bot.costs.bill import job_offers
@@ -15,8 +14,7 @@ from bot.prices.offers import NOT_BY_THE_HOUR, Offer
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model
 from estimator.cost.accelerators import accelerator_of
 from estimator.downgrades import hardware
-from estimator.downgrades.around import Outcome
-from estimator.downgrades.mildest import mildest
+from estimator.downgrades.mildest import least
 from estimator.economics import PricedOffer, TimeEstimate
 from estimator.errors import EstimatorError
 from estimator.estimate import around_of, completed, estimate, outcome_of, with_format
@@ -134,20 +132,10 @@ def _holding(asked: Run, card: _Priced, model: ModelMatch) -> Run | None:
         first = outcome_of(complete, model)
         if first is not None and first.fits:
             return run
-        return _least(_spread(run, complete, model, gpu), model, gpu)
+        wider = _spread(run, complete, model, gpu)
+        return least(wider, lambda more: outcome_of(completed(with_format(more, model), model, gpu)[0], model))
     except EstimatorError:
         return None
-
-
-def _least(wider: list[Run], model: ModelMatch, gpu: GpuMatch) -> Run | None:
-    """The run on the fewest cards that hold it."""
-
-    @cache
-    def look(place: int) -> tuple[Run, Outcome | None]:
-        return wider[place], outcome_of(completed(with_format(wider[place], model), model, gpu)[0], model)
-
-    most = look(len(wider) - 1)[1] if wider else None
-    return wider[mildest(len(wider), look)] if most is not None and most.fits else None
 
 
 def _spread(run: Run, complete: Run, model: ModelMatch, gpu: GpuMatch) -> list[Run]:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import overload
 
-from estimator.catalogue import GpuMatch
+from estimator.catalogue import GpuMatch, find_gpu
 from estimator.catalogue.sizes import sizes_gb
 from estimator.downgrades.around import Around
 from estimator.downgrades.figures import effective_batch
+from estimator.downgrades.mildest import least
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import Offload, Parallel, Run
 from estimator.serving.plan import SERVERS
@@ -20,6 +21,8 @@ DATACENTER_GB = 40
 """From this size on a card of which only the size is known counts as a datacenter's."""
 WHOLE = 3
 """ZeRO's stage that shares out weights, gradients and states."""
+SERVER_GB = (80, 141)
+"""Cards that servers of eight are built with (A100 and H100, H200): what a run is spread over that no card holds."""
 TENSOR_COUNTS = (2, 4, 8, 16)
 MEGATRON = "megatron"
 
@@ -174,6 +177,23 @@ def _trained_on(run: Run, count: int) -> Run:
     accumulated = -(-rows // (count * micro))
     parallel = _sharded(run, count)
     return changed(run, gpu_count=count, parallel=parallel, micro_batch=micro, grad_accum=accumulated)
+
+
+def on_larger(rule: Callable[[Run, Around], Sequence[Run]], run: Run, around: Around) -> tuple[Run, ...]:
+    """The fewest cards of a server's size that hold the run together, spread by ``rule``."""
+    for size in SERVER_GB:
+        gpu = find_gpu(f"{size}GB")
+        if gpu.usable_low <= around.gpu.usable_low or isinstance(run.gpu, list):
+            continue
+        first = changed(run, gpu=f"{size}GB", gpu_count=(run.gpu_count if _by_megatron(run) else 1))
+        found = least(rule(first, around._replace(gpu=gpu)), around.measure)
+        if found is not None:
+            return (found,)
+    return ()
+
+
+def _by_megatron(run: Run) -> bool:
+    return run.parallel is not None and run.parallel.engine == MEGATRON
 
 
 def card(run: Run, around: Around) -> tuple[Run, ...]:

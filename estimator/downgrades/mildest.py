@@ -1,6 +1,7 @@
 """The mildest grade of a move with which a run fits, in few looks: a look may mean that a step is traced."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from estimator.downgrades.around import Outcome
 from estimator.schema import Run
@@ -24,6 +25,17 @@ def mildest(count: int, look: Look) -> int:
         middle = (no + yes) // 2
         no, yes = (no, middle) if _fits(look, middle) else (middle, yes)
     return yes
+
+
+def least(runs: Sequence[Run], measure: Callable[[Run], Outcome | None]) -> Run | None:
+    """The first run that fits of those that grow stronger; None where the last does not."""
+
+    @cache
+    def look(place: int) -> tuple[Run, Outcome | None]:
+        return runs[place], measure(runs[place])
+
+    last = len(runs) - 1
+    return runs[mildest(len(runs), look)] if runs and _fits(look, last) else None
 
 
 def _fits(look: Look, grade: int) -> bool:

@@ -1,6 +1,7 @@
 """Every move by name, with the fields that its framework must have a switch for."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from estimator.downgrades import hardware, inference, training
@@ -14,7 +15,7 @@ class Move(NamedTuple):
     """A way to need less. ``rule`` gives the runs after it, the mildest first; none where it does not apply.
 
     ``needs`` are the fields that the framework is told. ``alone``: never part of a chain. ``bold``: where no grade
-    fits, the strongest is shown, else one halfway.
+    fits, the strongest is shown, else one halfway. ``last``: only where nothing else holds the run.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Move(NamedTuple):
     needs: tuple[str, ...] = ()
     alone: bool = False
     bold: bool = False
+    last: bool = False
 
 
 TRAINING = (
@@ -53,6 +55,8 @@ TRAINING = (
     Move("cards", hardware.cards, ("parallel.engine",), bold=True),
     Move("cards", hardware.cards_of_megatron, ("parallel.tensor",), bold=True),
     Move("card", hardware.card),
+    Move("cards", partial(hardware.on_larger, hardware.cards), ("parallel.engine",), last=True),
+    Move("cards", partial(hardware.on_larger, hardware.cards_of_megatron), ("parallel.tensor",), last=True),
 )
 INFERENCE = (
     Move("pool-share", inference.pool_share, ("serving.gpu_memory_utilization",)),
@@ -78,6 +82,8 @@ INFERENCE = (
     Move("cards", hardware.cards, ("parallel.engine",), bold=True),
     Move("cards", hardware.tensor_parallel, ("parallel.tensor",), bold=True),
     Move("card", hardware.card),
+    Move("cards", partial(hardware.on_larger, hardware.cards), ("parallel.engine",), last=True),
+    Move("cards", partial(hardware.on_larger, hardware.tensor_parallel), ("parallel.tensor",), last=True),
 )
 
 
@@ -89,11 +95,15 @@ SPARED = ("length", "context", "adamw-8bit", "paged")
 
 def moves_of(run: Run, ranks: dict[str, int]) -> list[Move]:
     """The moves for what the run does, cheapest class first."""
-    return sorted(TRAINING if run.task == "train" else INFERENCE, key=lambda move: ranks[move.name])
+    moves = TRAINING if run.task == "train" else INFERENCE
+    return sorted(moves, key=lambda move: (move.last, ranks[move.name]))
 
 
 def fixed(move: Move, after: Run) -> Move:
-    """A move to another card, or another share of it, that was decided: it names the same one whatever the run."""
+    """A move to other cards, or another share of one, that was decided: it names the same ones whatever the run."""
+    if move.last:
+        decided = {name: getattr(after, name) for name in ("gpu", "gpu_count", "parallel", "micro_batch", "grad_accum")}
+        return move._replace(rule=lambda run, around: (run.model_copy(update=decided),))
     if move.name == "card":
         return move._replace(rule=lambda run, around: (run.model_copy(update={"gpu": after.gpu}),))
     share = after.serving.gpu_memory_utilization if after.serving else None

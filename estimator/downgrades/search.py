@@ -87,7 +87,7 @@ class Search:
 def singles(search: Search) -> Iterator[Made]:
     """Every move by itself: its mildest grade that fits, else a strong one."""
     for move in search.moves:
-        grades = search.grades(move, search.run)
+        grades = () if move.last else search.grades(move, search.run)
         if grades and search.measure(grades[-1]) is not None:
             shown = grades[_shown(search, move, grades)]
             found = search.measure(shown)
@@ -165,7 +165,7 @@ def _with(search: Search, reached: Reached, move: Move) -> Reached | None:
     found = search.measure(grades[-1]) if grades else None
     if found is None or not (found.helps(reached.outcome) or found.fits):
         return None
-    pick = Pick(fixed(move, grades[-1]) if move.name in FIXED else move)
+    pick = Pick(fixed(move, grades[-1]) if move.last or move.name in FIXED else move)
     return Reached(grades[-1], found, (*reached.picks, pick))
 
 

@@ -27,6 +27,7 @@ class Told:
         self.facts = facts(made.move)
         self.variants = [
             *(["adapted"] if run.task == "train" and adapted(made.before) else []),
+            *(["larger"] if made.move == "cards" and run.gpu != made.before.gpu else []),
             *(["packed"] if run.packing else []),
             *(["grown"] if effective_batch(run) > effective_batch(made.before) else []),
             *(["quantised"] if run.task == "train" and run.weight_format else []),
@@ -50,7 +51,8 @@ class Told:
 
 
 def _size(made: Made) -> str:
-    return f"{find_gpu(made.run.gpu).nominal_gb:g}" if made.move == "card" and isinstance(made.run.gpu, str) else ""
+    other = made.run.gpu if made.run.gpu != made.before.gpu else None
+    return f"{find_gpu(other).nominal_gb:g}" if isinstance(other, str) else ""
 
 
 def article(size: str) -> str:

@@ -148,3 +148,25 @@ def test_activations_wait_behind_checkpoints_where_the_framework_says_so() -> No
     step = next(step for step in found.downgrades if step.id == "offload-activations")
     assert step.change["gradient_checkpointing"] == "full"
     assert step.commands[-1] == "activation_offloading: true"
+
+
+@pytest.mark.parametrize(
+    ("fields", "step", "fewer"),
+    [
+        ({"model": "deepseek-v3", "task": "serve", "engine": "vllm", "gpu": "RTX 3090"}, "cards-8x80gb", 4),
+        ({"model": "deepseek-v3", "task": "infer", "gpu": "RTX 3090"}, "cards-7x80gb", 6),
+    ],
+)
+def test_what_no_single_card_holds_is_spread_over_the_fewest_of_a_server(
+    fields: dict[str, Any], step: str, fewer: int
+) -> None:
+    plan = estimate(Run.model_validate(fields)).plan
+    assert plan is not None and plan.run is not None
+    assert plan.chain[-1].id == step
+    assert plan.chain[-1].money_cost != "none"
+    assert estimate(plan.run, steps=False).fit.verdict == "fits"
+    parallel = plan.run.parallel
+    assert parallel is not None
+    spread = parallel.model_copy(update={"tensor": fewer}) if parallel.tensor > 1 else parallel
+    less = plan.run.model_copy(update={"gpu_count": fewer, "parallel": spread})
+    assert estimate(less, steps=False).fit.verdict != "fits"
