@@ -152,7 +152,8 @@ The sizes they give bear it out: 23.81 GB for Mixtral 8x7B and 35.33 GB for Llam
 WITHOUT_GROUPS = (
     "TheBloke's main branches of 30B and more have no groups; write another branch behind the name, as "
     "TheBloke/Llama-2-70B-GPTQ:gptq-4bit-128g-actorder_True",
-    "TheBloke 30B 及以上的主分支不分组；其他分支请写在名称后，如 TheBloke/Llama-2-70B-GPTQ:gptq-4bit-128g-actorder_True",
+    "TheBloke 30B 及以上的主分支不分组；其他分支请写在名称后，如 "
+    "TheBloke/Llama-2-70B-GPTQ:gptq-4bit-128g-actorder_True",
 )
 
 
