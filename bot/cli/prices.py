@@ -1,5 +1,6 @@
 """``vram-bot prices``: what cards cost to rent and to buy."""
 
+import logging
 from pathlib import Path
 
 import click
@@ -32,6 +33,7 @@ def command(
     from bot.prices.current import current_market
     from bot.prices.money import UnknownCurrency
 
+    logging.getLogger("bot.prices").addHandler(logging.NullHandler())  # what failed is said below, once
     language = language_of("", lang)
     if refresh:
         _refresh()

@@ -22,7 +22,7 @@ def news_since(
     since = last[0] if last else ""
     if history is None:
         return News(since=since, skipped=skipped)
-    runs = history.runs()
+    runs = history.runs(now.timestamp())
     good = [run.good_at for run in runs if run.good_at is not None]
     facts = {
         "since": since,

@@ -213,12 +213,13 @@ class History:
         ).fetchone()
         return str(row[0]) if row else ""
 
-    def runs(self) -> list[Run]:
-        """The last run of each source."""
+    def runs(self, until: float = END_OF_TIME) -> list[Run]:
+        """The last run of each source, up to a time."""
         rows = self._database.execute(
             "select source, at, status, error, (select max(at) from runs good where good.source = runs.source"
-            " and good.status != 'failed') from runs where id in (select max(id) from runs group by source)"
-            " order by source"
+            " and good.status != 'failed' and good.at <= ?) from runs"
+            " where id in (select max(id) from runs where at <= ? group by source) order by source",
+            (until, until),
         ).fetchall()
         return [Run(*row) for row in rows]
 

@@ -1,6 +1,8 @@
 """``vram-bot prices``: what is printed, where, and what bad input gets."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,11 @@ def test_nothing_is_asked_without_refresh(folder: Path, capsys: Capture, monkeyp
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("a source was asked"))
     assert run(capsys, "prices", "--gpu", "4090").status == 0
     assert not (folder / "prices.db").exists()
+
+
+def test_what_failed_is_said_once_on_the_terminal(folder: Path) -> None:
+    """Python prints a warning that nobody logs by itself: only a process of its own shows that."""
+    (folder / "prices.csv").write_text(TABLE.replace("1.98", "abc"), "utf-8")
+    command = [sys.executable, "-m", "bot", "prices", "--gpu", "4090", "--lang", "en"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "line 2" in done.stderr and len(done.stderr.splitlines()) == 1

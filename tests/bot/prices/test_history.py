@@ -55,6 +55,17 @@ def test_a_failed_source_keeps_what_it_said(history: History) -> None:
     assert [(run.status, run.error, run.good_at) for run in history.runs()] == [("failed", "s cannot be read", T0)]
 
 
+def test_runs_of_a_past_day_are_those_up_to_it(history: History) -> None:
+    assert history.runs(T0) == []
+    said(history, 0, made(0.5))
+    history.failed("s", "s cannot be read", T0 + DAY)
+    said(history, 2, made(0.5))
+    days = (0.5, 1, 9)
+    assert [[(run.status, run.good_at) for run in history.runs(T0 + day * DAY)] for day in days] == [
+        [("ok", T0)], [("failed", T0)], [("ok", T0 + 2 * DAY)],
+    ]  # fmt: skip
+
+
 def test_an_offer_is_gone_after_two_runs_without_it_and_may_return(history: History) -> None:
     other = made(0.6, provider="other")
     said(history, 0, made(0.5), other)
