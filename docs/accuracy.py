@@ -79,8 +79,8 @@ def published(rows: list[Measured]) -> str:
     worst = sorted(rows, key=lambda one: -abs(one.error))[:15]
     listed = [f"- {one.error:+.1%} {one.case['id']} {one.source}, {one.case['run']['model']}" for one in worst]
     return (
-        "## 215 published peaks of real cards\n\nAllocated peaks are computed, not fitted; the intervals and the "
-        "shares of reserved and device figures are taken from these rows.\nThe fms rows do not state a dropout: trl's "
+        f"## {len(rows)} published peaks of real cards\n\nAllocated peaks are computed, not fitted; the intervals "
+        "and the shares of reserved and device figures are taken from these rows.\nThe fms rows do not state a dropout: trl's "
         "default, above 0, is taken, and the source's own scripts set 0.1.\n\n"
         "![distribution of the errors](accuracy.svg)\n\n"
         "| source, metric | rows | median error | 90th percentile | inside the interval | median width |\n"
@@ -114,7 +114,7 @@ def picture(rows: list[Measured]) -> str:
         f'<text x="{62 + 50 * place}" y="276">{name}</text>'
         for place, (count, name) in enumerate(zip(counts, names, strict=True))
     )
-    title = "relative error of 215 published peaks; each bar begins at the error below it"
+    title = f"relative error of {len(rows)} published peaks; each bar begins at the error below it"
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 300" font-family="sans-serif" font-size="11">'
         f'<rect width="740" height="300" fill="white"/>{bars}<text x="60" y="20">{title}</text></svg>\n'

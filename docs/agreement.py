@@ -60,16 +60,9 @@ def configs() -> list[dict[str, Any]]:
 
 def _size(config: dict[str, Any]) -> float:
     try:
-        return Estimated(Run(model=config, task="train", method="full", micro_batch=1, seq_len=32)).peak
+        return live(estimate(Run(model=config, task="train", method="full", micro_batch=1, seq_len=32)))
     except EstimatorError:
         return float("inf")
-
-
-class Estimated:
-    """The analytic peak of a run: live tensors, without what surrounds them."""
-
-    def __init__(self, run: Run) -> None:
-        self.peak = live(estimate(run))
 
 
 def live(answer: Estimate) -> int:
