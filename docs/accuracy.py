@@ -80,7 +80,7 @@ def published(rows: list[Measured]) -> str:
     listed = [f"- {one.error:+.1%} {one.case['id']} {one.source}, {one.case['run']['model']}" for one in worst]
     return (
         f"## {len(rows)} published peaks of real cards\n\nAllocated peaks are computed, not fitted; the intervals "
-        "and the shares of reserved and device figures are taken from these rows.\nThe fms rows do not state a dropout: "
+        "and the shares of reserved and device figures are taken from these rows.\nThe fms rows state no dropout: "
         "trl's default, above 0, is taken, and the source's own scripts set 0.1.\n\n"
         "![distribution of the errors](accuracy.svg)\n\n"
         "| source, metric | rows | median error | 90th percentile | inside the interval | median width |\n"
