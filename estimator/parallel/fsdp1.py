@@ -21,6 +21,7 @@ class Fsdp1(Runtime):
 
     def __init__(self, tape: Tape, layout: Layout, units: FlatUnits, accumulates: bool) -> None:
         self.tape = tape
+        tape.keeps_casts = layout.whole_adapters
         self.ledger = Ledger(tape)
         self.layout = layout
         self.outside = layout.outside

@@ -29,11 +29,14 @@ def cast(x: Tensor, itemsize: int) -> Tensor:
 
 
 def autocast(x: Tensor) -> Tensor:
-    """``x`` in half precision under autocast; copies of trainable fp32 leaves are cached until autocast ends."""
+    """``x`` in half precision under autocast; copies of trainable fp32 leaves are cached until autocast ends.
+
+    Views are not (aten/src/ATen/autocast_mode.cpp, ``cached_cast``).
+    """
     tape = x.tape
     if not tape.autocast or x.itemsize != FULL:
         return x
-    if not (isinstance(x, Leaf) and x.needs):
+    if not (tape.keeps_casts and isinstance(x, Leaf) and x.needs):
         return _half_copy(x)
     hit = tape.casts.get(id(x))
     if hit is None:

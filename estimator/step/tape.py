@@ -66,6 +66,8 @@ class Tape:
         self.trapped: list[Any] = []
         """What such a forward's hooks keep until the end of the backward."""
         self.on_gradient: Callable[[Leaf], None] | None = None
+        self.keeps_casts = True
+        """Whether autocast caches copies of trainable leaves: not of those that FSDP1 hands out, which are views."""
         self.single = True
         self.stage = ""
         self.windowed = False

@@ -122,3 +122,13 @@ def test_fp32_shards_under_bf16_are_told() -> None:
     found = answer(**fields, parallel={"engine": "fsdp2", "zero": 3})
     held = next(block for block in blocks(found) if block.item == "weights")
     assert "stored in fp32" in held.why and "fp32" in held.why_zh
+
+
+@pytest.mark.parametrize(("engine", "cached"), [("fsdp1", False), ("fsdp2", True)])
+def test_autocast_caches_no_copies_of_what_fsdp1_hands_out(engine: str, cached: bool) -> None:
+    """Views are never cached (aten/src/ATen/autocast_mode.cpp); torch 2.13's FSDP2 hands out parameters."""
+    found = answer(
+        method="lora", precision="bf16", autocast=True, adapter={"rank": 16, "dtype": "fp32"}, seq_len=4096,
+        loss="standard", gradient_checkpointing="full", gpu_count=2, parallel={"engine": engine},
+    )  # fmt: skip
+    assert any(block.item == "weight_casts" for block in blocks(found)) == cached
