@@ -8,17 +8,17 @@ from bot.intake.options import is_command
 from bot.intake.sheet import Sheet
 
 QUESTION_ORDER = (
-    "help", "own", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "compare", "advice",
-    "explain", "need_memory", "diagnose", "usage", "fit", "may",
+    "help", "own", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "budget", "compare",
+    "advice", "explain", "need_memory", "diagnose", "usage", "fit", "may",
 )  # fmt: skip
 """Where several are cued, the earlier one is what is wanted: "OOM, how many GPUs?" asks for cards."""
 
 RIVAL_FIELDS = (
     "hardware", "model", "method", "micro_batch", "seq_len", "weight_format", "parallelism", "size", "layout",
-    "precision", "optimizer", "gradient_checkpointing", "attention",
+    "precision", "optimizer", "gradient_checkpointing", "attention", "rank",
 )  # fmt: skip
 """Of two values of one of these, one may be set against the other."""
-ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory"}
+ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory", "budget": "cost"}
 """Questions that are answered as others are."""
 
 SUBSTANCE = frozenset(
@@ -78,25 +78,14 @@ def asked_in(sheet: Sheet) -> Asked:
 
 
 OF_MODELS = frozenset(("model", "models", "llm", "llms", "模型", "lora", "qlora"))
-LARGEST = frozenset(
-    (
-        "max",
-        "maximum",
-        "largest",
-        "longest",
-        "biggest",
-        "highest",
-        "最大",
-        "最长",
-        "最多",
-        "最高",
-        "how",
-        "what",
-        "which",
-    )
-)
+LARGEST = frozenset({"max", "maximum", "maximal", "largest", "longest", "biggest", "highest"})
+LARGEST_ZH = ("最大", "最长", "最多", "最高")
+HOW = frozenset({"how", "what", "which", "max", "maximum"})
+ABLE = frozenset({"can", "could", "possible"})
 HOW_MUCH = (("多", "大"), ("多", "少"), ("多", "长"), ("多", "高"), ("几",), ("最", "大"), ("最", "多"), ("最", "长"))
 ASKED_OF = {"micro_batch": "max_batch", "seq_len": "max_seq", "concurrency": "max_batch"}
+OR_ELSE = frozenset({"or", "是"})
+NEEDED = frozenset({"need", "must", "have", "得", "要", "需"})
 NEAR = 5
 """Words between a size and what asks how large it may be."""
 
@@ -137,11 +126,25 @@ def _is_size_of_card(sheet: Sheet, index: int) -> bool:
 def _asks_how_large(sheet: Sheet, key: Word) -> bool:
     """Whether a size without a number is asked for: "longest seq I can do", "batch能开到多大"."""
     texts = [token.text for token in sheet.tokens]
-    before, behind = texts[max(0, key.start - NEAR) : key.start], texts[key.end : key.end + NEAR]
-    if any(token.kind == "number" for token in sheet.tokens[key.end : key.end + NEAR - 2]):
+    before, behind = texts[max(0, key.start - 2 * NEAR) : key.start], texts[key.end : key.end + NEAR]
+    if any(_is_its_number(sheet, at) for at in range(key.end, min(key.end + NEAR - 2, len(sheet.tokens)))):
         return False
     asked = any(tuple(behind[at : at + len(words)]) == words for at in range(len(behind)) for words in HOW_MUCH)
-    return asked or (bool(LARGEST & set(before)) and bool({"can", "could", "possible"} & set(behind)))
+    able = bool(HOW & set(before[-NEAR:])) and bool(ABLE & set(behind))
+    return asked or able or _is_superlative(before, key.value)
+
+
+def _is_its_number(sheet: Sheet, at: int) -> bool:
+    """Whether a plain number stands there, and no size of a model or of a card."""
+    plain = sheet.tokens[at].kind == "number"
+    return plain and not quantities.billions(sheet.tokens, at) and not quantities.memory_gb(sheet.tokens, at)
+
+
+def _is_superlative(before: list[str], field: str) -> bool:
+    """Whether the words before a key ask for its largest: "largest per device batch", 最大能开多少batch."""
+    joined = "".join(word for word in before if "\u3400" <= word[:1] <= "\u9fff")
+    of_limits = LARGEST - {"max", "maximum"} if field == "seq_len" else LARGEST  # a max length is a setting
+    return bool(of_limits & set(before[-NEAR + 2 :])) or any(word in joined for word in LARGEST_ZH)
 
 
 def _question(sheet: Sheet, cues: set[str]) -> str | None:
@@ -159,9 +162,16 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
 
 
 def _alternatives(sheet: Sheet) -> bool:
-    """Whether two of something stand against each other."""
+    """Whether two of something stand against each other; "is it enough, or do I need more" asks whether it fits."""
     several = any(len(sheet.values(name)) > 1 for name in RIVAL_FIELDS)
-    return sheet.against and several
+    enough = bool(sheet.questions & {"fit", "may"}) or _begins_as_question(sheet)
+    return sheet.against and several and not (enough and _or_is_needed(sheet))
+
+
+def _or_is_needed(sheet: Sheet) -> bool:
+    """Whether an "or" goes on with what would be needed: "or do I need 4", 还是得8张."""
+    texts = [token.text for token in sheet.tokens]
+    return any(word in OR_ELSE and bool(NEEDED & set(texts[at + 1 : at + 4])) for at, word in enumerate(texts))
 
 
 def _begins_as_question(sheet: Sheet) -> bool:

@@ -34,6 +34,8 @@ LINKS = frozenset(
     ("=", ":", "~", "is", "of", "at", "为", "是", "约", "/", "per", "每", "一", "over", "按", "about", "rate", "price")
 )
 """Small words between a name and its number."""
+SPANS = frozenset({"over"})
+"""Words before a span of years that stand before other things, too."""
 SHARES = ("utilisation", "mfu", "buffer")
 PREFIX = "economics."
 LONGEST = 4
@@ -79,6 +81,8 @@ def _read_named(sheet: Sheet, start: int) -> bool:
     if value is None:
         return False
     amount, currency, end = value
+    if sheet.tokens[start].text in SPANS and not _is_of_years(sheet, end):
+        return False
     if word.value in SHARES and amount > 1:
         amount = amount / 100
     if word.value in ("electricity_price",):
@@ -95,14 +99,19 @@ def _is_other_key(sheet: Sheet, start: int) -> bool:
     return any(word is not None and word.end > start for word in words)
 
 
+def _is_of_years(sheet: Sheet, end: int) -> bool:
+    """Whether the number that ends here counts years: "over 3 years", not "over 4 cards"."""
+    return end < len(sheet.tokens) and sheet.tokens[end].text in ("year", "years", "yr", "yrs", "y", "年")
+
+
 def _read_share_before(sheet: Sheet, start: int) -> bool:
     """``60% utilisation``, ``3 years``."""
     share = _share_at(sheet, start)
     if share is None or share[2] >= len(sheet.tokens):
         return False
     word = sheet.phrase(share[2], "economics")
-    if word is None or word.value not in (*SHARES, "years"):
-        return False
+    if word is None or word.value not in (*SHARES, "years") or sheet.tokens[share[2]].text in SPANS:
+        return False  # "q4 over two cards" speaks of no years
     is_percent = sheet.tokens[share[2] - 1].text == "%"
     if word.value in SHARES and not is_percent:
         return False

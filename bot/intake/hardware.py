@@ -4,7 +4,7 @@ People put count, name and memory in any order, so a place is read as a cluster:
 words between them ignored.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
@@ -27,7 +27,6 @@ UNIFIED_SIZES = frozenset({8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512
 ALSO = frozenset({"or", "/", "或", "是", "and", "和"})
 MOST_IN_A_MACHINE = 8
 EACH_TIMES = frozenset("x*×每单") | {"each", "per", "of", "with"}
-RATHER = frozenset({"or", "/", "或", "vs", "versus"})
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
 TOTALS = frozenset({"total", "combined", "altogether", "总", "共", "合"})
 """Words behind a memory that is of all the cards."""
@@ -142,8 +141,8 @@ class _Cluster:
                 return behind.value, behind.end
         if self.tokens[at].text in ONES and not self._glued(at + 1) and self._is_hardware(at + 1):
             return 1, at + 1
-        number = quantities.small_count(self.tokens, at) or quantities.spelled_count(self.tokens, at)
-        if number is None:
+        number = self._any_count(at)
+        if number is None or self._ends_a_word(at):
             return None, at
         following = self._text(number.end) if self.sheet.is_free(number.end, number.end + 1) else ""
         if following in quantities.TIMES and self._is_hardware(number.end + 1):
@@ -158,6 +157,17 @@ class _Cluster:
         if self._counts_card(number):
             return number.value, number.end
         return None, at
+
+    def _any_count(self, at: int) -> Quantity | None:
+        """A count in digits, Chinese or English words; "one" counts only before "of them"."""
+        if self.tokens[at].text == "one" and self._text(at + 1) == "of":
+            return Quantity(1, at + 1)
+        return quantities.small_count(self.tokens, at) or quantities.spelled_count(self.tokens, at)
+
+    def _ends_a_word(self, at: int) -> bool:
+        """Whether the number is the end of a word that means something else: the 16 of bf16, the 4 of q4."""
+        before = self.tokens[at - 1] if at and self.tokens[at].glued else None
+        return before is not None and before.kind == "word" and before.text not in quantities.TIMES
 
     def _is_spelled(self, at: int, behind: int) -> bool:
         """Whether a count in words stands before cards: "dual 3090s"."""
@@ -318,8 +328,6 @@ def read_hardware(sheet: Sheet) -> list[Hardware]:
         cluster.found.card = card_named(cluster.found.gpu) if cluster.found.gpu else None
         _share_out(sheet, cluster)
         sheet.read("hardware", cluster.found, index, cluster.end, "cards, their number and memory")
-        if other := _other_count(sheet, cluster):
-            sets.append(other)
         sets.append(cluster.found)
     return sets
 
@@ -331,19 +339,6 @@ def _share_out(sheet: Sheet, cluster: _Cluster) -> None:
     texts = {token.text for token in sheet.tokens[cluster.start : cluster.end]}
     if nodes > 1 and count > MOST_IN_A_MACHINE and count % nodes == 0 and not texts & EACH_TIMES:
         found.count = count // nodes
-
-
-def _other_count(sheet: Sheet, cluster: _Cluster) -> Hardware | None:
-    """The cards counted before an "or": the four of "4 or 2 H100s", the one of 单卡还是双卡4090."""
-    at = cluster.start - 1
-    if at < 1 or sheet.tokens[at].text not in RATHER or not cluster.found.gpu or not cluster.found.count:
-        return None
-    number = quantities.small_count(sheet.tokens, at - 1)
-    if number is None or number.end != at or not 1 <= number.value <= MOST_PLAIN or not sheet.is_free(at - 1, at):
-        return None
-    found = replace(cluster.found, count=int(number.value))
-    sheet.read("hardware", found, at - 1, at, "the other number of cards")
-    return found
 
 
 def _is_other_size(sheet: Sheet, cluster: _Cluster) -> bool:

@@ -42,11 +42,14 @@ WHOLE |= {"n_gpu_layers", "ubatch", "max_num_seqs", "max_num_batched_tokens", "m
 COUNTED = WHOLE | {"epochs", "samples"}
 BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens", "num_generations", "images",
                         "lora_slots"})  # fmt: skip
+OF_ROWS = frozenset({"of", "on", "over", "through", "across"})
+LEAST_ROWS = 100
 COUNTED_THINGS = frozenset({"num_generations", "images", "lora_slots"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
 AMOUNTS = frozenset({"samples", "epochs"})
 MACHINES = frozenset({"gpu_count", "nodes"})
 CHANGES = frozenset({"/", "、", "改", "成", "到", "为", "变", "换", "→", "-", ">", "to", "vs"})
+BELOW_ZERO = frozenset({"minus", "negative", "负"})
 EACH = frozenset({"每", "per", "each"})
 """Lengths of one sample, which multiply an amount: k is a thousand there."""
 COUNTABLE = AMOUNTS | MACHINES | {"concurrency"}
@@ -99,8 +102,10 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
             break
         position += 1
     each = sheet.tokens[start].text in EACH
+    below = position < len(sheet.tokens) and sheet.tokens[position].text in BELOW_ZERO
     read = quantities.counted if each else _value_at(key.value)
-    found = read(sheet.tokens, position) if position < len(sheet.tokens) else None
+    found = read(sheet.tokens, position + below) if position + below < len(sheet.tokens) else None
+    found = Quantity(-found.value, found.end) if found and below else found
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
         return False
     if _is_counted_before(sheet, start):
@@ -197,7 +202,7 @@ def _past_change(sheet: Sheet, at: int) -> int:
 
 def _read_before(sheet: Sheet, start: int) -> bool:
     """``32k context``, ``2048 tokens``, ``3 epochs``, ``10k samples``."""
-    found = quantities.counted(sheet.tokens, start)
+    found = quantities.counted(sheet.tokens, start) or quantities.spelled_count(sheet.tokens, start)
     if found is None or found.end >= len(sheet.tokens):
         return False
     position = found.end + (sheet.tokens[found.end].text in ("+", "的", "-"))
@@ -215,7 +220,29 @@ def _read_before(sheet: Sheet, start: int) -> bool:
         field, end = key.value, key.end
     value = quantities.counted(sheet.tokens, start, binary=field == "seq_len" and not _is_factor(sheet, start)) or found
     note_number(sheet, field, value.value, start, end, f'the number before "{sheet.words(position, end)}"')
+    if field == "epochs":
+        _read_rows(sheet, end)
     return True
+
+
+def _read_rows(sheet: Sheet, start: int) -> None:
+    """The rows that epochs go through: the 52k of "3 epochs of 52k alpaca"."""
+    if sheet.is_free(start, start + 1) and start + 1 < len(sheet.tokens) and sheet.tokens[start].text in OF_ROWS:
+        rows = quantities.counted(sheet.tokens, start + 1)
+        if (
+            rows
+            and rows.value >= LEAST_ROWS
+            and not _is_other(sheet, "samples", rows.end)
+            and not _is_counting(sheet, rows)
+        ):
+            note_number(sheet, "samples", rows.value, start + 1, rows.end, "the rows of each epoch")
+
+
+def _is_counting(sheet: Sheet, number: Quantity) -> bool:
+    """Whether the next word says what a number counts."""
+    if number.end < len(sheet.tokens) and sheet.tokens[number.end].text in TOKEN_WORDS:
+        return True
+    return sheet.phrase(number.end, "key") is not None
 
 
 def _is_factor(sheet: Sheet, start: int) -> bool:

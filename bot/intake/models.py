@@ -2,7 +2,7 @@
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
-from bot.intake.names import KnownModel, card_named, may_begin_model, model_meant, model_named
+from bot.intake.names import KnownModel, card_named, may_begin_model, model_meant, model_named, nearest_sized
 from bot.intake.sheet import Sheet
 from estimator.catalogue import model_names
 
@@ -151,7 +151,7 @@ def _read_size(sheet: Sheet, start: int) -> None:
         return
     if _read_misspelled(sheet, start, size.end):
         return
-    spelled = sheet.tokens[size.end - 1].text in quantities.BILLION
+    spelled = sheet.tokens[size.end - 1].text in (*quantities.BILLION, "亿")
     text = f"{size.value:g}b" if spelled else sheet.words(start, size.end).replace(" ", "")
     sheet.read("size", (size.value, text), start, size.end, f'"{text}" is a number of parameters')
 
@@ -216,12 +216,12 @@ def named_models(sheet: Sheet) -> list[str]:
     own = names if sized else [] if _is_family(names[0]) or _is_another_size(names[0], sizes) else names
     if own:
         return list(dict.fromkeys(own + [name for name in members if name]))
-    return [name or _unlisted(names[0], text) for name, (_, text) in zip(members, sizes, strict=True)]
+    return [name or _unlisted(names[0], *size) for name, size in zip(members, sizes, strict=True)]
 
 
-def _unlisted(family: str, text: str) -> str:
-    """A size that the family is not known with: the usual model of that size when there is one."""
-    return text if model_named(text) else f"{family}-{text}"
+def _unlisted(family: str, size: float, text: str) -> str:
+    """A size that the family is not known with: the usual model of about that size when there is one."""
+    return text if model_named(text) or nearest_sized(size) else f"{family}-{text}"
 
 
 def _is_family(name: str) -> bool:

@@ -143,7 +143,9 @@ def mig_profile(tokens: list[Token], start: int) -> Profile | None:
 def billions(tokens: list[Token], start: int) -> Quantity | None:
     """A count of parameters: 7b, 0.5B, 125m, 70 billion, 70亿; in billions."""
     plain = signed(tokens, start)
-    if plain is None or plain.end >= len(tokens):
+    if plain is None:
+        return _han_billions(tokens, start)
+    if plain.end >= len(tokens):
         return None
     unit = tokens[plain.end]
     if unit.text in BILLION:
@@ -153,6 +155,13 @@ def billions(tokens: list[Token], start: int) -> Quantity | None:
     if not unit.glued or unit.text not in SIZE_UNITS or (unit.text == "m" and plain.value < 10):
         return None
     return Quantity(plain.value * SIZE_UNITS[unit.text], plain.end + 1)
+
+
+def _han_billions(tokens: list[Token], start: int) -> Quantity | None:
+    """七百亿, 一百三十亿, in billions."""
+    number = han_number(tokens, start) if start < len(tokens) and tokens[start].kind == "han" else None
+    counts = number is not None and tokens[number.end - 1].text == "亿"
+    return Quantity(number.value / 1e9, number.end) if number and counts else None
 
 
 def small_count(tokens: list[Token], start: int) -> Quantity | None:

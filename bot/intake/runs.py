@@ -57,11 +57,28 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
         "shapes": _shapes(sheet),
         "layouts": _layouts(sheet, shared),
         "optimizers": [{"optimizer": name} for name in sheet.values("optimizer")] or [{}],
+        "ranks": [{"adapter": {"rank": rank}} for rank in _ranks(sheet)] or [{}],
         **{name: _rivals(sheet, name) for name in ("precision", "gradient_checkpointing", "attention")},
     }
     chosen = product(*by_clause(sheet, parts))
     runs: list[Fields] = [{**shared, **dict(pair for part in one for pair in part.items())} for one in chosen]
-    return runs[:MOST_RUNS]
+    return _with_shards_where_spread(runs[:MOST_RUNS])
+
+
+def _with_shards_where_spread(runs: list[Fields]) -> list[Fields]:
+    """Of runs on one card and on several, those on one are spread over nothing: "7b fsdp on 4 of them, 13b on one"."""
+    counts = [run.get("gpu_count") or 1 for run in runs]
+    alone = [max(counts, default=1) > 1 == count for count in counts]
+    return [
+        {name: value for name, value in run.items() if name != "parallel"} if one else run
+        for run, one in zip(runs, alone, strict=True)
+    ]
+
+
+def _ranks(sheet: Sheet) -> list[int]:
+    """Ranks of the adapter; several only where they are set against each other."""
+    ranks: list[int] = sheet.values("rank")
+    return ranks if sheet.against else ranks[-1:]
 
 
 def _rivals(sheet: Sheet, name: str) -> list[Fields]:
@@ -94,8 +111,6 @@ def _shared_fields(sheet: Sheet) -> Fields:
             fields[name] = values[-1]
     if "params_b" in sheet.invalid:
         fields["params_b"] = sheet.values("params_b")[-1]
-    if ranks := sheet.values("rank"):
-        fields["adapter"] = {"rank": ranks[-1]}
     if tasks := _tasks(sheet):
         fields["task"] = tasks
     told = stage_fields(sheet)
@@ -152,15 +167,18 @@ def _offload_fields(sheet: Sheet) -> Fields:
 
 JOINERS = frozenset({"+", "&", "and", "plus", "和", "加", "加上", "以及", "与", "跟", "a", "an", "one"})
 """What may stand between the cards of one set; commas and "or" stand between alternatives."""
+ADDED = frozenset({"+", "plus", "加"})
+"""Those that put cards into one machine whatever else is said."""
 
 
 def _hardware(sheet: Sheet) -> list[Fields]:
     """The sets of cards; unlike cards that are joined by "+" or "and" are one set where the run is spread over it."""
     parts = sorted((one for one in sheet.readings if one.field == "hardware"), key=lambda one: one.start)
     sets = [_hardware_fields(one) for one in sheet.values("hardware")]
-    if len(sets) < 2 or len(sets) != len(parts) or sheet.against or not _is_spread(sheet):
-        return sets or [{}]
     between = [{word.text for word in sheet.tokens[one.end : other.start]} for one, other in pairwise(parts)]
+    added = bool(between) and all(words & ADDED for words in between)
+    if len(sets) < 2 or len(sets) != len(parts) or sheet.against or not (added or _is_spread(sheet)):
+        return sets or [{}]
     if all(words and words <= JOINERS for words in between) and all("gpu" in one for one in sets):
         names = [one["gpu"] for one in sets for _ in range(one.get("gpu_count", 1))]
         return [{"gpu": names, "gpu_count": len(names)}]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
 from bot.intake.claims import claim_in
+from bot.intake.counts import read_other_counts
 from bot.intake.doubts import Doubt, doubts_in
 from bot.intake.economics import read_economics, read_token_amounts
 from bot.intake.fields import (
@@ -105,6 +106,7 @@ def read_sheet(text: str) -> Sheet:
     read_questions(sheet)
     read_fields(sheet, ("parallelism",))  # the 3 of "zero3 A100" counts no cards
     read_hardware(sheet)
+    read_other_counts(sheet)
     join_parts(sheet)
     read_fields(sheet)
     read_full_beside_adapters(sheet)

@@ -23,6 +23,7 @@ def told(text: str) -> set[tuple[object, ...]]:
         ),
         ("7b lora at seq 4k, or qlora at 16k? 4090", {("7b", "lora", "4090", 4096), ("7b", "qlora", "4090", 16384)}),
         ("用4090 lora微调7b，用3090 qlora微调14b，放得下吗", {("7b", "lora", "4090"), ("14b", "qlora", "3090")}),
+        ("3b full on 2x L40S, 8b lora on one of them", {("3b", "full", "L40S", 2), ("8b", "lora", "L40S", 1)}),
     ],
 )
 def test_each_clause_is_a_run(text: str, runs: set[tuple[object, ...]]) -> None:
@@ -41,3 +42,21 @@ def test_each_clause_is_a_run(text: str, runs: set[tuple[object, ...]]) -> None:
 )
 def test_what_is_listed_is_combined(text: str, count: int) -> None:
     assert len(told(text)) == count
+
+
+def test_cards_joined_by_a_plus_are_one_machine() -> None:
+    (run,) = understand("3090 + 3060 12g, can I split a 34b q4 over them?").spoken
+    assert (run["gpu"], run["gpu_count"]) == (["3090", "3060"], 2)
+    assert "economics" not in run  # "q4 over them" counts no years
+
+
+def test_only_runs_on_several_cards_are_sharded() -> None:
+    runs = understand("fsdp full 7b on 4x A6000 and lora 13b on one of them").spoken
+    assert [("parallel" in run) for run in runs] == [True, False]
+
+
+@pytest.mark.parametrize("text", ["difference between r=8 and r=256, 7b lora", "7b lora r8 vs r256"])
+def test_ranks_set_against_each_other(text: str) -> None:
+    question = understand(text)
+    assert question.question == "compare"
+    assert [run["adapter"]["rank"] for run in question.spoken] == [8, 256]

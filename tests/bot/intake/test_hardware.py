@@ -52,6 +52,15 @@ def cards(text: str) -> list[Found]:
         ("M1 16GB", [("M1", None, 16)]),
         ("M3 Max 64", [("M3 Max", None, 64)]),
         ("Jetson Orin 64GB", [("Jetson Orin", None, 64)]),
+        ("q4 3090", [("3090", None, None)]),
+        ("fp16 4090", [("4090", None, None)]),
+        ("int8 A100", [("A100", None, None)]),
+        ("bf16 a100 80", [("a100", None, 80)]),
+        ("三张四零九零", [("4090", 3, None)]),
+        ("2xL40S, or do I need 4", [("L40S", 2, None), ("L40S", 4, None)]),
+        ("2x4090 for a 70b or 3?", [("4090", 2, None), ("4090", 3, None)]),
+        ("4 or 2 H100s", [("H100", 4, None), ("H100", 2, None)]),
+        ("2x3090, seq 2048 or 4096?", [("3090", 2, None)]),
     ],
 )
 def test_sets_of_cards(text: str, expected: list[Found]) -> None:

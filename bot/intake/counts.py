@@ -1,0 +1,55 @@
+"""Other numbers of the same cards: "4 or 2 H100s", "2x4090, or do I need 4", 单卡还是双卡4090."""
+
+from dataclasses import replace
+
+from bot.intake import quantities
+from bot.intake.hardware import MOST_PLAIN, Hardware
+from bot.intake.quantities import Quantity
+from bot.intake.sheet import Reading, Sheet
+
+RATHER = frozenset({"or", "/", "或", "vs", "versus"})
+OR_ELSE = frozenset({"or", "还", "vs", "versus"})
+NEEDING = frozenset(
+    {"do", "does", "i", "we", "it", "need", "needs", "should", "get", "use", "go", "for", "is", "are", "must", "have",
+     "to", "with", "on", "rather", "take", "want", "will", "would", "是", "得", "要", "用", "需", "上", "必", "须"}
+)  # fmt: skip
+"""Words between an "or" and the number of cards that it offers."""
+ENDS = frozenset("?？,，.。!！;；")
+
+
+def read_other_counts(sheet: Sheet) -> None:
+    """Note a number of cards that is offered beside the number of the cards that are named."""
+    sets = [one for one in sheet.readings if one.field == "hardware"]
+    for one in sets:
+        _read_in_front(sheet, one)
+    if len(sets) == 1 and sets[0].value.gpu and sets[0].value.count:
+        _read_behind(sheet, sets[0])
+
+
+def _read_in_front(sheet: Sheet, reading: Reading) -> None:
+    """The cards counted before an "or": the four of "4 or 2 H100s", the one of 单卡还是双卡4090."""
+    cards: Hardware = reading.value
+    at = reading.start - 1
+    if at < 1 or sheet.tokens[at].text not in RATHER or not cards.gpu or not cards.count:
+        return
+    number = quantities.small_count(sheet.tokens, at - 1)
+    if number is not None and number.end == at and sheet.is_free(at - 1, at):
+        _note(sheet, cards, number, at - 1)
+
+
+def _read_behind(sheet: Sheet, reading: Reading) -> None:
+    """The number that a clause behind an "or" ends with: the 4 of "or do I need 4"."""
+    rest = range(reading.end, len(sheet.tokens))
+    rather = next((at for at in rest if sheet.tokens[at].text in OR_ELSE), len(sheet.tokens))
+    at = next((at for at in rest if at > rather and sheet.tokens[at].text not in NEEDING), None)
+    number = quantities.small_count(sheet.tokens, at) if at is not None and not sheet.taken[at] else None
+    if at is None or number is None:
+        return
+    if number.end == len(sheet.tokens) or sheet.tokens[number.end].text in ENDS:
+        _note(sheet, reading.value, number, at)
+
+
+def _note(sheet: Sheet, cards: Hardware, number: Quantity, start: int) -> None:
+    if 1 <= number.value <= MOST_PLAIN:
+        other = replace(cards, count=int(number.value))
+        sheet.read("hardware", other, start, number.end, "the other number of cards")
