@@ -1,14 +1,25 @@
 """The settings of the bot, read from the environment in one place; secrets never show in a text or a log."""
 
+import re
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import click
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.folders import data_folder
 from bot.texts import say
+
+
+class Unfit(ValueError):
+    """A value that cannot be used: the key and values of the words that say what it must be."""
+
+    def __init__(self, key: str, **values: str) -> None:
+        super().__init__(key)
+        self.key, self.values = key, values
 
 
 def _checked(schemes: tuple[str, ...]) -> AfterValidator:
@@ -17,7 +28,7 @@ def _checked(schemes: tuple[str, ...]) -> AfterValidator:
     def address(value: str) -> str:
         scheme, _, rest = value.partition("://")
         if scheme not in schemes or not rest.strip("/"):
-            raise ValueError(f"must begin with {' or '.join(f'{one}://' for one in schemes)}")
+            raise Unfit("setting.address", begins=" / ".join(f"{one}://" for one in schemes))
         return value.rstrip("/")
 
     return AfterValidator(address)
@@ -27,8 +38,26 @@ def _place(value: str) -> str:
     """A host and a port."""
     host, _, port = value.rpartition(":")
     if value and not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
-        raise ValueError("must be a host and a port, as 127.0.0.1:8080")
+        raise Unfit("setting.place")
     return value
+
+
+def _sources(value: str) -> str:
+    """Names of price sources."""
+    if set(value.split()) - {"gpuhunt", "skypilot", "none"}:
+        raise Unfit("setting.sources")
+    return value
+
+
+def _formed(pattern: str, key: str) -> AfterValidator:
+    """A text of a form; the key is of the sentence that tells it."""
+
+    def formed(value: str) -> str:
+        if value and not re.fullmatch(pattern, value):
+            raise Unfit(key)
+        return value
+
+    return AfterValidator(formed)
 
 
 Http = Annotated[str, _checked(("http", "https"))]
@@ -59,10 +88,10 @@ class Settings(BaseSettings):
     vram_bot_data: Path = Field(default_factory=data_folder)
     vram_bot_keep_days: Annotated[float, Field(gt=0, le=365)] = 30
     vram_bot_workers: Annotated[int, Field(ge=1, le=32)] = 2
-    vram_bot_price_sources: str = "gpuhunt skypilot"
+    vram_bot_price_sources: Annotated[str, AfterValidator(_sources)] = "gpuhunt skypilot"
     vram_bot_price_table: Path | None = None
     vram_bot_currency: Literal["", "USD", "CNY"] = ""
-    vram_bot_llm: Annotated[str, Field(pattern=r"^((openai|anthropic|google|ollama):\S+)?$")] = ""
+    vram_bot_llm: Annotated[str, _formed(r"(openai|anthropic|google|ollama):\S+", "setting.llm")] = ""
     vram_bot_llm_base_url: Http | None = None
     vram_bot_llm_api_key: SecretStr | None = None
     vram_bot_llm_when: Literal["unsure", "always"] = "unsure"
@@ -70,7 +99,7 @@ class Settings(BaseSettings):
     vram_bot_llm_tokens: Annotated[int, Field(ge=1_000)] = 60_000
     vram_bot_llm_daily_tokens: Annotated[int, Field(ge=0)] = 2_000_000
     vram_bot_llm_daily_usd: Annotated[float, Field(ge=0)] | None = None
-    vram_bot_llm_usd_per_million: Annotated[str, Field(pattern=r"^(\d+(\.\d+)?/\d+(\.\d+)?)?$")] = ""
+    vram_bot_llm_usd_per_million: Annotated[str, _formed(r"\d+(\.\d+)?/\d+(\.\d+)?", "setting.usd_per_million")] = ""
     vram_bot_drawers: Annotated[int, Field(ge=0, le=8)] = 1
     vram_bot_health: Annotated[str, AfterValidator(_place)] = ""
 
@@ -83,8 +112,13 @@ class Settings(BaseSettings):
         return Decimal(read), Decimal(written)
 
 
-class BadSettings(Exception):
-    """A variable of the environment has a value that cannot be used; the text says which and why."""
+class BadSettings(click.ClickException):
+    """A variable of the environment has a value that cannot be used; the text says which and why.
+
+    Wherever a command comes upon it, that sentence and exit status 2 are its end.
+    """
+
+    exit_code = 2
 
 
 def settings_from_environment(lang: str) -> Settings:
@@ -93,5 +127,16 @@ def settings_from_environment(lang: str) -> Settings:
         return Settings()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        reason = str(first["msg"]).removeprefix("Value error, ")
-        raise BadSettings(say(lang, "setting.wrong", name=str(first["loc"][0]).upper(), why=reason)) from None
+        raise BadSettings(
+            say(lang, "setting.wrong", name=str(first["loc"][0]).upper(), why=_why(lang, first))
+        ) from None
+
+
+def _why(lang: str, error: Mapping[str, Any]) -> str:
+    """What the value must be; the value itself is not told, it may be a secret."""
+    own = (error.get("ctx") or {}).get("error")
+    if isinstance(own, Unfit):
+        return say(lang, own.key, **own.values)
+    from bot.problems import detail_of  # only wrong settings need it
+
+    return detail_of(lang, error)

@@ -88,7 +88,7 @@ def _status(arguments: list[str] | None) -> int:
 
 def _one_sentence(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
-        from bot.cli.problems import hint
+        from bot.problems import hint
 
         nearest = hint(
             of_locale(), error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities or []]

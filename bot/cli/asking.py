@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from bot import service
 from bot.answer import Answer
-from bot.cli import WrongInput
 from bot.intake.understand import understand
 from bot.llm.unsure import is_unsure
 
@@ -21,7 +20,9 @@ def asked(text: str, history: list[str] | None = None, lang: str | None = None) 
     first = service.ask(text, history, lang)
     if not os.environ.get("VRAM_BOT_LLM"):
         return first
-    settings = _settings(first.lang)
+    from bot.settings import settings_from_environment  # most questions need none
+
+    settings = settings_from_environment(first.lang)
     if settings.vram_bot_llm_when != "always" and not is_unsure(text, first):
         return first
     helper, runner = _helper(settings, first.lang)
@@ -29,15 +30,6 @@ def asked(text: str, history: list[str] | None = None, lang: str | None = None) 
         return first
     before = understand(history[-1], history[:-1]).spoken if history else []
     return runner.run(helper.answer(text, first.lang, first, before))
-
-
-def _settings(lang: str) -> "Settings":
-    from bot.settings import BadSettings, settings_from_environment
-
-    try:
-        return settings_from_environment(lang)
-    except BadSettings as error:
-        raise WrongInput(str(error)) from None
 
 
 _made: "list[tuple[Helper | None, asyncio.Runner]]" = []
@@ -48,11 +40,7 @@ def _helper(settings: "Settings", lang: str) -> "tuple[Helper | None, asyncio.Ru
     import asyncio
 
     from bot.llm.model import helper_of
-    from bot.settings import BadSettings
 
-    try:
-        if not _made:
-            _made.append((helper_of(settings, lang), asyncio.Runner()))
-    except BadSettings as error:
-        raise WrongInput(str(error)) from None
+    if not _made:
+        _made.append((helper_of(settings, lang), asyncio.Runner()))
     return _made[0]

@@ -9,8 +9,8 @@ from bot import service
 from bot.cli import ANSWERED, WrongInput
 from bot.cli.flags import options, run_fields
 from bot.cli.output import show
-from bot.cli.problems import message_of, problem_of
 from bot.language import language_of
+from bot.problems import message_of, problem_of
 from bot.texts import say
 from estimator.economics import Economics
 from estimator.errors import EstimatorError

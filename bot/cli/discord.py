@@ -9,7 +9,7 @@ import click
 from bot.cli import ANSWERED, OUR_FAULT, WrongInput
 from bot.language import of_locale
 from bot.llm.model import helper_of
-from bot.settings import BadSettings, Settings, settings_from_environment
+from bot.settings import Settings, settings_from_environment
 from bot.texts import say
 
 TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
@@ -21,11 +21,8 @@ TOKEN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
 def command(verbose: bool) -> int:
     """Run the bot until SIGTERM or Ctrl-C; DISCORD_TOKEN holds the application's token."""
     lang = of_locale()
-    try:
-        settings = settings_from_environment(lang)
-        helper = helper_of(settings, lang)
-    except BadSettings as error:
-        raise WrongInput(str(error)) from None
+    settings = settings_from_environment(lang)
+    helper = helper_of(settings, lang)
     token = _token(settings, lang)
     from bot.discord.process import NoPlace, Unreachable, WrongToken, serve
 

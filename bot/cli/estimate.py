@@ -10,8 +10,8 @@ from bot.cli import ANSWERED, WrongInput
 from bot.cli.flags import options, run_fields
 from bot.cli.lines import run_lines
 from bot.cli.output import show
-from bot.cli.problems import message_of, problem_of
 from bot.language import language_of
+from bot.problems import message_of, problem_of
 from bot.texts import say
 from estimator.errors import EstimatorError
 from estimator.schema import Estimate, Run

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from pydantic import BaseModel, ValidationError
 
 from bot.cli import ANSWERED, OUR_FAULT, WRONG_INPUT
-from bot.cli.problems import hint, problem_of
+from bot.problems import hint, problem_of
 from bot.texts import say
 from estimator.errors import EstimatorError
 from estimator.schema import Problem

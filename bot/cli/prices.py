@@ -36,7 +36,7 @@ def command(
     logging.getLogger("bot.prices").addHandler(logging.NullHandler())  # what failed is said below, once
     language = language_of("", lang)
     if refresh:
-        _refresh()
+        _refresh(language)
     try:
         answer = service.prices(gpus, language, region, spot, currency)
     except EstimatorError as error:
@@ -62,7 +62,7 @@ def _json(found: object) -> str:
     return TypeAdapter(PriceAnswer).dump_json(found, indent=2).decode()  # type: ignore[arg-type]
 
 
-def _refresh() -> None:
+def _refresh(lang: str) -> None:
     """Ask the sources now, and say on standard error how each fared."""
     from bot.folders import data_folder
     from bot.prices.current import FILE
@@ -70,7 +70,7 @@ def _refresh() -> None:
     from bot.prices.refresh import refresh, sources_of
     from bot.settings import settings_from_environment
 
-    settings, folder = settings_from_environment("en"), data_folder()
+    settings, folder = settings_from_environment(lang), data_folder()
     sources = sources_of(settings.vram_bot_price_sources.split(), folder, settings.vram_bot_price_table)
     history = History(folder / FILE)
     try:

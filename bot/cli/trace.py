@@ -14,8 +14,8 @@ from bot.answers.ledger import GIB
 from bot.cli import ANSWERED, WrongInput
 from bot.cli.flags import options, run_fields
 from bot.cli.output import show
-from bot.cli.problems import message_of, problem_of
 from bot.language import language_of
+from bot.problems import message_of, problem_of
 from bot.texts import name_of, say, texts
 from estimator.errors import EstimatorError
 from estimator.schema import Estimate, Run

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.answer import Answer
-from bot.cli.problems import message_of, problem_of
+from bot.problems import message_of, problem_of
 from bot.texts import say
 from bot.tools.shapes import TOOLS, Tool
 from estimator.errors import EstimatorError

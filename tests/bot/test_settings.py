@@ -59,6 +59,10 @@ def test_addresses_and_folder_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ("VRAM_BOT_WORKERS", "1000"),
         ("VRAM_BOT_HEALTH", "8080"),
         ("VRAM_BOT_HEALTH", "localhost:0"),
+        ("VRAM_BOT_PRICE_SOURCES", "gpuhunt skypilto"),
+        ("VRAM_BOT_CURRENCY", "EUR"),
+        ("VRAM_BOT_LLM", "gpt-5-mini"),
+        ("VRAM_BOT_LLM_USD_PER_MILLION", "0.15"),
     ],
 )
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -70,3 +74,21 @@ def test_a_wrong_value_is_told_by_its_variable(
     with pytest.raises(BadSettings) as caught:
         settings_from_environment(lang)
     assert name in str(caught.value) and "very.secret" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("VRAM_BOT_KEEP_DAYS", "long", "必须是数字"),
+        ("VRAM_BOT_WORKERS", "0", "必须 ≥ 1"),
+        ("VRAM_BOT_PRICE_SOURCES", "gpuhnt", "只能是 gpuhunt、skypilot"),
+        ("DISCORD_API_BASE", "ftp://x", "必须以 http:// / https:// 开头"),
+    ],
+)
+def test_what_a_value_must_be_is_said_in_the_language(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BadSettings) as caught:
+        settings_from_environment("zh")
+    assert said in str(caught.value) and "must" not in str(caught.value) and "should" not in str(caught.value)

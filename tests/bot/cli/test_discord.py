@@ -26,7 +26,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("name", "value", "status", "said"),
     [
         ("DISCORD_TOKEN", "", 2, "DISCORD_TOKEN is not set"),
-        ("DISCORD_API_BASE", "localhost", 2, "DISCORD_API_BASE must begin with"),
+        ("DISCORD_API_BASE", "localhost", 2, "DISCORD_API_BASE cannot be used: it must begin with"),
         ("DISCORD_API_BASE", "http://127.0.0.1:9/api/v10", 1, "cannot be reached"),
     ],
 )

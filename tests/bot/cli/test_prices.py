@@ -134,3 +134,10 @@ def test_what_failed_is_said_once_on_the_terminal(folder: Path) -> None:
     command = [sys.executable, "-m", "bot", "prices", "--gpu", "4090", "--lang", "en"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "line 2" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_wrong_settings_are_no_fault_of_ours(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VRAM_BOT_PRICE_SOURCES", "skypilto")
+    done = run(capsys, "prices", "--refresh", "--lang", "en")
+    assert (done.status, done.out) == (2, "")
+    assert "VRAM_BOT_PRICE_SOURCES cannot be used: it must be gpuhunt, skypilot" in done.err

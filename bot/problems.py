@@ -1,5 +1,6 @@
 """What is wrong with an input, in one sentence that says how to mend it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -79,7 +80,7 @@ def _sentence(lang: str, error: dict[str, Any], field: str) -> str:
             else say(lang, "cli.bad_value", field=field, value="empty", detail=say(lang, "detail.required"))
         )
     return say(
-        lang, "cli.bad_value", field=quoted(field), value=quoted(error["input"], 40), detail=_detail(lang, error)
+        lang, "cli.bad_value", field=quoted(field), value=quoted(error["input"], 40), detail=detail_of(lang, error)
     )
 
 
@@ -91,7 +92,8 @@ def _siblings(field: str) -> list[str]:
     return list(model.model_fields)
 
 
-def _detail(lang: str, error: dict[str, Any]) -> str:
+def detail_of(lang: str, error: Mapping[str, Any]) -> str:
+    """What a value that pydantic refused must be."""
     kind, context = error["type"], error.get("ctx") or {}
     if kind in RULES:
         sign, key = RULES[kind]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bot.cli.problems import message_of, problem_of
+from bot.problems import message_of, problem_of
 from estimator.errors import EstimatorError
 from estimator.schema import Run
 
