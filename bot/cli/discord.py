@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from tempfile import TemporaryFile
 
 import click
 
@@ -24,6 +25,7 @@ def command(verbose: bool) -> int:
     settings = settings_from_environment(lang)
     helper = helper_of(settings, lang)
     token = _token(settings, lang)
+    _check_folder(settings, lang)
     from bot.discord.process import NoPlace, Unreachable, WrongToken, serve
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
@@ -41,6 +43,16 @@ def command(verbose: bool) -> int:
         logging.getLogger("bot.discord").exception("the bot ended by a fault of ours")
         return OUR_FAULT
     return ANSWERED
+
+
+def _check_folder(settings: Settings, lang: str) -> None:
+    """Without a folder to write in, the bot would only fail once it is connected."""
+    try:
+        settings.vram_bot_data.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=settings.vram_bot_data):
+            pass
+    except OSError as error:
+        raise WrongInput(say(lang, "setting.wrong", name="VRAM_BOT_DATA", why=error.strerror)) from None
 
 
 def _token(settings: Settings, lang: str) -> str:

@@ -1,5 +1,6 @@
 """A post made from what lies in the bot's folder: read once, and once for all channels that want the same."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -9,8 +10,7 @@ from bot.digest.subscription import Subscription, gpus_of, workloads_of
 from bot.digest.workloads import WorkloadCost, workload_cost
 from bot.folders import data_folder
 from bot.prices.ask import currency_of
-from bot.prices.current import FILE, Market, market_in
-from bot.prices.history import History
+from bot.prices.current import Market, history_in, market_in, merged
 from bot.prices.money import bundled_rates
 from bot.prices.view import WATCH_LIST
 
@@ -52,13 +52,8 @@ class Maker:
 
     def history_begins(self) -> float | None:
         """When the first price was written down, in seconds; None without a history."""
-        if not (self._folder / FILE).exists():
-            return None
-        history = History(self._folder / FILE)
-        try:
-            return history.first_at()
-        finally:
-            history.close()
+        with history_in(self._folder) as history:
+            return history.first_at() if history else None
 
     def _made(self, wanted: Subscription, day: date, last: tuple[str, float] | None, skipped: tuple[str, ...]) -> Post:
         news = self._news_of(wanted.gpus, last, skipped)
@@ -82,24 +77,15 @@ class Maker:
     def _news_of(self, gpus: tuple[str, ...], last: tuple[str, float] | None, skipped: tuple[str, ...]) -> News:
         key = (gpus, last, skipped)
         if key not in self._news:
-            history = History(self._folder / FILE) if (self._folder / FILE).exists() else None
-            try:
+            with history_in(self._folder) as history:
                 self._news[key] = news_since(history, last, self._now, gpus, skipped)
-            finally:
-                if history is not None:
-                    history.close()
         return self._news[key]
 
     def _market_then(self) -> Market:
         """What is known now, or was known at an earlier time."""
         market = market_in(self._folder, self._now)
-        if (self._folder / FILE).exists() and datetime.now(UTC) - self._now > DAY / 2:
-            history = History(self._folder / FILE)
-            try:
-                then = tuple(history.at(self._now.timestamp()).values())
-            finally:
-                history.close()
-            spoken_of = {offer.provider for offer in then}
-            kept = tuple(one for one in market.offers if one.embedded and one.provider not in spoken_of)
-            return Market((*then, *kept), market.purchases, market.failed)
-        return market
+        if datetime.now(UTC) - self._now <= DAY / 2:
+            return market
+        with history_in(self._folder) as history:
+            then = tuple(history.at(self._now.timestamp()).values()) if history else ()
+        return replace(market, offers=merged(then)) if history else market

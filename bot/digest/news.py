@@ -1,14 +1,11 @@
 """What the history knows of the time since a channel's last post."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from bot.digest.content import News
+from bot.prices.ask import lows_of
 from bot.prices.history import History
-from bot.prices.lines import daily_lows
-from bot.prices.view import Lows
-
-CHART_DAYS = 30
 
 
 def news_since(
@@ -30,7 +27,7 @@ def news_since(
         "failed": sum(run.status == "failed" for run in runs),
         "answered": sum(run.status != "failed" for run in runs),
         "last_good": datetime.fromtimestamp(max(good), UTC).date().isoformat() if good else "",
-        "lows": _lows(history, gpus[:1], now),
+        "lows": lows_of(history, gpus[:1], now),
     }
     first = history.first_at()
     if last is None or first is None or first > last[1]:
@@ -38,8 +35,3 @@ def news_since(
     new, gone = history.changes(last[1], now.timestamp())
     before, after = history.at(last[1]), history.at(now.timestamp())
     return News(before=before, after=after, new=new, gone=gone, **facts)  # type: ignore[arg-type]
-
-
-def _lows(history: History, gpus: Sequence[str], now: datetime) -> dict[str, Lows]:
-    since = now - timedelta(days=CHART_DAYS)
-    return {gpu: daily_lows(history.steps(gpu, False, since.timestamp(), now.timestamp()), since, now) for gpu in gpus}

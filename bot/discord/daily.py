@@ -126,11 +126,8 @@ class Daily:
 
     def _refreshed(self) -> None:
         names = self._settings.vram_bot_price_sources.split()
-        history = History(self._folder / FILE)
-        try:
+        with contextlib.closing(History(self._folder / FILE)) as history:
             refresh(sources_of(names, self._folder, self._settings.vram_bot_price_table), history)
-        finally:
-            history.close()
 
     # making -------------------------------------------------------------------------------------------------------
 

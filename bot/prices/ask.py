@@ -3,12 +3,15 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.folders import data_folder
 from bot.prices.claims import Claim
-from bot.prices.current import FILE, current_market
-from bot.prices.view import PriceAnswer, Wanted, gpus_meant, prices
+from bot.prices.current import current_market, history_in
+from bot.prices.view import Lows, PriceAnswer, Wanted, gpus_meant, prices
+
+if TYPE_CHECKING:
+    from bot.prices.history import History
 
 HISTORY_DAYS = 30
 
@@ -22,23 +25,17 @@ def answered_prices(
     names = tuple(dict.fromkeys(name for gpu in gpus for name in gpus_meant(gpu, market.offers)))
     wanted = Wanted(names, region, spot, currency_of(lang, currency), claim=claim)
     now = datetime.now(UTC)
-    return prices(wanted, market.offers, now, own=market.purchases, lows=lows_of(names[:1], data_folder(), now))
+    with history_in(data_folder()) as history:
+        lows = lows_of(history, names[:1], now) if history else {}
+    return prices(wanted, market.offers, now, own=market.purchases, lows=lows)
 
 
-def lows_of(gpus: Sequence[str], folder: Path, now: datetime) -> dict[str, dict[str, list[tuple[str, float]]]]:
-    """The lowest prices on demand of some cards, by class and day of the last month; empty without a history."""
-    if not (folder / FILE).exists():
-        return {}
-    from bot.prices.history import History
-    from bot.prices.lines import daily_lows
+def lows_of(history: "History", gpus: Sequence[str], now: datetime) -> dict[str, Lows]:
+    """The lowest prices on demand of some cards, by class and day of the last month."""
+    from bot.prices.lines import daily_lows  # without a history nothing is drawn
 
     since = now - timedelta(days=HISTORY_DAYS)
-    history = History(folder / FILE)
-    try:
-        steps = {gpu: history.steps(gpu, False, since.timestamp(), now.timestamp()) for gpu in gpus}
-    finally:
-        history.close()
-    return {gpu: daily_lows(found, since, now) for gpu, found in steps.items()}
+    return {gpu: daily_lows(history.steps(gpu, False, since.timestamp(), now.timestamp()), since, now) for gpu in gpus}
 
 
 def currency_of(lang: str, chosen: str = "") -> str:

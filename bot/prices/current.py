@@ -5,7 +5,8 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -54,7 +55,17 @@ def _market(folder: Path, _when: int) -> Market:
 
 
 def market_in(folder: Path, now: datetime) -> Market:
-    """What is known in a folder at a time: a changed table is read first, then the history and the snapshot."""
+    """What is known in a folder at a time; the snapshot alone where the folder cannot be used, which is told."""
+    try:
+        return _market_of(folder, now)
+    except (sqlite3.Error, OSError) as error:
+        why = unusable(folder, error)
+        log.warning("the prices file cannot be read, the snapshot is used: %s", why)
+        return Market(_snapshot(), failed=(why, *_snapshot_failed()))
+
+
+def _market_of(folder: Path, now: datetime) -> Market:
+    """A changed table is read first, then the history and the snapshot."""
     chosen = _chosen_table()
     if not any((folder / name).exists() for name in (FILE, *TABLES)) and chosen is None:
         return Market(_snapshot(), failed=_snapshot_failed())
@@ -62,19 +73,33 @@ def market_in(folder: Path, now: datetime) -> Market:
     from bot.prices.sources.table import table_in
 
     table = table_in(folder, chosen)
+    with closing(History(folder / FILE)) as history:
+        if table is not None:
+            reread(table, history, now)
+        failed = tuple(run.error for run in history.runs() if run.status == "failed")
+        offers = (*merged(history.offers()), *history.held_back())
+        return Market(offers, _own_purchases(history), (*failed, *_snapshot_failed()))
+
+
+@contextmanager
+def history_in(folder: Path) -> Iterator["History | None"]:
+    """The history of a folder; None where there is none, or where it cannot be used, which ``market_in`` tells."""
+    history = None
+    with suppress(sqlite3.Error, OSError):
+        if (folder / FILE).exists():
+            from bot.prices.history import History
+
+            history = History(folder / FILE)
     try:
-        history = History(folder / FILE)
-        try:
-            if table is not None:
-                reread(table, history, now)
-            failed = tuple(run.error for run in history.runs() if run.status == "failed")
-            offers = (*merged(history.offers()), *history.held_back())
-            return Market(offers, _own_purchases(history), (*failed, *_snapshot_failed()))
-        finally:
+        yield history
+    finally:
+        if history is not None:
             history.close()
-    except (sqlite3.Error, OSError) as error:
-        log.warning("the prices file cannot be read, the snapshot is used: %s", error)
-        return Market(_snapshot(), failed=(f"{folder / FILE}: {error}", *_snapshot_failed()))
+
+
+def unusable(folder: Path, error: sqlite3.Error | OSError) -> str:
+    """Why the prices of a folder cannot be used."""
+    return f"{folder / FILE}: {getattr(error, 'strerror', None) or error}"
 
 
 def reread(table: "OwnTable", history: "History", now: datetime) -> None:

@@ -60,3 +60,14 @@ def test_what_is_no_token_is_not_sent_to_discord(
     assert done.status == 2
     (sentence,) = done.err.strip().splitlines()
     assert "three parts" in sentence and token not in sentence
+
+
+def test_a_folder_that_cannot_be_written_in_is_told_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("VRAM_BOT_DATA", str(tmp_path / "file" / "folder"))
+    done = run(capsys, "discord")
+    assert done.status == 2
+    assert "VRAM_BOT_DATA cannot be used: Not a directory" in done.err

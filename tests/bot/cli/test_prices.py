@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.prices.current import current_market
 from bot.prices.sources.skypilot import SkyPilot
 from tests.bot.cli.runner import run
 from tests.bot.prices import catalogues
@@ -141,3 +142,37 @@ def test_wrong_settings_are_no_fault_of_ours(folder: Path, capsys: Capture, monk
     done = run(capsys, "prices", "--refresh", "--lang", "en")
     assert (done.status, done.out) == (2, "")
     assert "VRAM_BOT_PRICE_SOURCES cannot be used: it must be gpuhunt, skypilot" in done.err
+
+
+COMMANDS = [("prices", "--gpu", "4090"), ("digest",), ("ask", "4090 qlora 8b")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_prices_file_that_is_none_leaves_the_snapshot(
+    folder: Path, capsys: Capture, command: tuple[str, ...]
+) -> None:
+    (folder / "prices.db").write_bytes(b"no database at all" * 100)
+    done = run(capsys, *command, "--lang", "en")
+    assert done.status == 0 and "RTX 4090" in done.out
+    assert current_market().failed != ()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_that_may_not_be_looked_at_leaves_the_snapshot(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    def refused(_path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refused)
+    done = run(capsys, *command, "--lang", "en")
+    assert done.status == 0 and "RTX 4090" in done.out
+    assert "Permission denied" in current_market().failed[0]
+
+
+def test_a_refresh_that_cannot_be_kept_says_so(folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VRAM_BOT_PRICE_SOURCES", "none")
+    (folder / "prices.db").write_bytes(b"no database at all" * 100)
+    done = run(capsys, "prices", "--refresh", "--lang", "en")
+    assert (done.status, done.out) == (2, "")
+    assert "prices.db: file is not a database" in done.err and len(done.err.strip().splitlines()) == 1
