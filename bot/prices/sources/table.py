@@ -64,10 +64,11 @@ class Line(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class OwnTable:
-    """The table at a path; ``rates`` turn its currencies into USD."""
+    """The table at a path, which must be there where a setting names it (``chosen``); ``rates``: USD for its prices."""
 
     path: Path
     rates: Rates = field(default_factory=bundled_rates)
+    chosen: bool = False
     name: str = "table"
 
     def fetch(self, now: datetime, etag: str) -> Fetched | None:
@@ -90,6 +91,8 @@ class OwnTable:
 
     def _content(self) -> bytes:
         if not self.path.exists():
+            if self.chosen:
+                raise SourceFailed(f"{self.path} is not there; VRAM_BOT_PRICE_TABLE names it")
             return b""
         try:
             content = self.path.read_bytes()
@@ -137,7 +140,7 @@ class OwnTable:
 def table_in(folder: Path, chosen: Path | None) -> OwnTable | None:
     """The table that was chosen, or the one that lies in the bot's folder."""
     if chosen is not None:
-        return OwnTable(chosen)
+        return OwnTable(chosen, chosen=True)
     return next((OwnTable(folder / name) for name in TABLES if (folder / name).exists()), None)
 
 

@@ -176,3 +176,12 @@ def test_a_refresh_that_cannot_be_kept_says_so(folder: Path, capsys: Capture, mo
     done = run(capsys, "prices", "--refresh", "--lang", "en")
     assert (done.status, done.out) == (2, "")
     assert "prices.db: file is not a database" in done.err and len(done.err.strip().splitlines()) == 1
+
+
+def test_a_table_that_is_named_and_not_there_is_told(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VRAM_BOT_PRICE_TABLE", str(folder / "mine.csv"))
+    done = run(capsys, "prices", "--gpu", "4090", "--lang", "en")
+    assert done.status == 0 and "RTX 4090" in done.out
+    assert "mine.csv is not there; VRAM_BOT_PRICE_TABLE names it" in done.err
