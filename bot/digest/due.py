@@ -28,6 +28,11 @@ def zone(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
+def local_day(subscription: Subscription, now: datetime) -> date:
+    """The date where the channel is."""
+    return now.astimezone(zone(subscription.zone)).date()
+
+
 def moment_of(subscription: Subscription, day: date) -> datetime:
     """When the post of a local date is due.
 
@@ -35,6 +40,12 @@ def moment_of(subscription: Subscription, day: date) -> datetime:
     """
     local = datetime.combine(day, subscription.time, zone(subscription.zone))
     return local.astimezone(UTC)
+
+
+def next_moment(subscription: Subscription, now: datetime) -> datetime:
+    """When the next post is due."""
+    days = (local_day(subscription, now) + timedelta(days=number) for number in range(3))
+    return next(moment for day in days if (moment := moment_of(subscription, day)) > now)
 
 
 def due_of(subscription: Subscription, now: datetime) -> Due | None:
@@ -57,7 +68,7 @@ def missed_days(subscription: Subscription, now: datetime, back: int = DAYS_BACK
 
 def _days(subscription: Subscription, now: datetime, back: int) -> Iterator[date]:
     """Local dates, the newest first."""
-    today = now.astimezone(zone(subscription.zone)).date()
+    today = local_day(subscription, now)
     yield from (today - timedelta(days=number) for number in range(back + 1))
 
 

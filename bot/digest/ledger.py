@@ -27,13 +27,14 @@ Claim = Literal["new", "again"]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What became of a post: its state, when, its message, the moment of its first claim, how often it was tried."""
+    """What became of a post: its state, when, its message, the moment of its first claim, tries, the last error."""
 
     state: State
     at: float
     message: int | None
     first_at: float
     tries: int
+    error: str
 
 
 class Ledger:
@@ -118,16 +119,18 @@ class Ledger:
 
     # posts --------------------------------------------------------------------------------------------------------
 
-    def claim(self, channel: int, day: date, now: float) -> tuple[Claim, float] | None:
+    def claim(self, channel: int, day: date, now: float, asked: bool = False) -> tuple[Claim, float] | None:
         """Take on a post, and since when it is tried: "again" where an earlier try was never settled.
 
-        None: it is another's, or done.
+        None: it is another's, or done. One that was skipped or refused is done, unless somebody asks for it.
         """
         with self._database.conn:
             if self._database.execute(
                 "insert or ignore into posts values (?, ?, 'claimed', ?, null, ?, 1, '')",
                 (channel, day.isoformat(), now, now),
             ).rowcount:
+                return "new", now
+            if asked and self._taken_anew(channel, day, now):
                 return "new", now
             taken = self._database.execute(
                 "update posts set at = ?, tries = tries + 1"
@@ -136,6 +139,13 @@ class Ledger:
             ).rowcount
             post = self.post(channel, day) if taken else None
             return ("again", post.first_at) if post else None
+
+    def _taken_anew(self, channel: int, day: date, now: float) -> bool:
+        return self._database.execute(
+            "update posts set state = 'claimed', at = ?, first_at = ?, tries = tries + 1"
+            " where channel = ? and day = ? and state in ('skipped', 'refused')",
+            (now, now, channel, day.isoformat()),
+        ).rowcount > 0  # fmt: skip
 
     def settle(
         self, channel: int, day: date, state: State, now: float, message: int | None = None, error: str = ""
@@ -176,7 +186,7 @@ class Ledger:
     def post(self, channel: int, day: date) -> Post | None:
         """What is known of a post."""
         row = self._database.execute(
-            "select state, at, message, first_at, tries from posts where channel = ? and day = ?",
+            "select state, at, message, first_at, tries, error from posts where channel = ? and day = ?",
             (channel, day.isoformat()),
         ).fetchone()
         return Post(*row) if row else None

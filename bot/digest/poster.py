@@ -112,9 +112,9 @@ class Poster(Generic[Content]):
         return tally
 
     async def post_now(self, due: Due) -> Tally:
-        """Post one digest at once, unless that date's was posted."""
+        """Post one digest at once, unless that date's was posted; one that was skipped or refused is tried anew."""
         tally = Tally()
-        await self._one(due, tally)
+        await self._one(due, tally, asked=True)
         return tally
 
     async def _note_missed(self, wanted: list[Subscription], now: datetime, tally: Tally) -> None:
@@ -135,10 +135,10 @@ class Poster(Generic[Content]):
                 log.exception("the digest of %s for channel %s", due.day, due.subscription.channel)
                 tally.open += 1
 
-    async def _one(self, due: Due, tally: Tally) -> None:
+    async def _one(self, due: Due, tally: Tally, asked: bool = False) -> None:
         content = await self._make(due.subscription, due.day)
         await self.pace.turn()
-        tally.count(await delivered(_Post(self, due, content), self.now))
+        tally.count(await delivered(_Post(self, due, content, asked), self.now))
 
     async def refused(self, subscription: Subscription, refused: Refused) -> None:
         """Count that a channel is shut; who set its digest up is told when it is switched off for that."""
@@ -164,12 +164,13 @@ class _Post(Generic[Content]):
     poster: Poster[Content]
     due: Due
     content: Content
+    asked: bool
 
     def __str__(self) -> str:
         return f"the digest of {self.due.day} for channel {self.due.subscription.channel}"
 
     async def claim(self) -> tuple[Claim, float] | None:
-        return await self.poster.stored(Ledger.claim, *self._key, self.poster.now())
+        return await self.poster.stored(Ledger.claim, *self._key, self.poster.now(), self.asked)
 
     async def send(self, first: float) -> int:
         return await self.poster.discord.send(self.due, self.content, nonce_of(*self._key))

@@ -56,6 +56,14 @@ class Content:
     card: Card
     png: bytes | None
 
+    def message(self) -> dict[str, Any]:
+        """What is sent: the card, and the picture as a file."""
+        picture = self.card.picture
+        return {
+            "view": view_of(self.card, "", 0, 0, with_picture=self.png is not None),
+            "files": [file_of(picture, self.png)] if picture and self.png is not None else [],
+        }
+
 
 class Daily:
     """The digest of a running bot; ``start`` begins what runs by itself."""
@@ -162,10 +170,7 @@ class Daily:
 
     async def send(self, due: Due, content: Content, nonce: str) -> int:
         """Send the post. Raises Refused where Discord will not have it."""
-        view = view_of(content.card, "", 0, 0, with_picture=content.png is not None)
-        picture = content.card.picture
-        files = [file_of(picture, content.png)] if picture and content.png is not None else []
-        return await self._sent(due.subscription, view=view, files=files, nonce=nonce)
+        return await self._sent(due.subscription, **content.message(), nonce=nonce)
 
     async def send_alert(self, crossing: Crossing, nonce: str) -> int:
         """Send the sentence of a crossing. Raises Refused where Discord will not have it."""
@@ -214,9 +219,8 @@ class Daily:
         log.warning("the digest for channel %s is switched off: %s", subscription.channel, refused)
         if not subscription.by:
             return
-        why = say(subscription.lang, f"digest.refused_{refused.status if refused.status in (403, 404) else 'other'}")
-        sentence = say(subscription.lang, "digest.switched_off", channel=subscription.channel, why=why,
-                       count=FAILURES_UNTIL_OFF)  # fmt: skip
+        sentence = say(subscription.lang, "digest.switched_off", channel=subscription.channel,
+                       why=refusal(subscription.lang, str(refused)), count=FAILURES_UNTIL_OFF)  # fmt: skip
         person = await self._bot.create_dm(discord.Object(subscription.by))
         await person.send(sentence)
 
@@ -229,6 +233,11 @@ class Daily:
             return 0
         offers = (await asyncio.to_thread(market_in, self._folder, datetime.now(UTC))).offers
         return await self.crossings.round(offers)
+
+
+def refusal(lang: str, error: str) -> str:
+    """Why Discord refused a message; ``error`` begins with the HTTP status."""
+    return say(lang, f"digest.refused_{error[:3] if error[:3] in ('403', '404') else 'other'}")
 
 
 def alert_text(wanted: Subscription, alert: Alert, offer: Offer) -> str:

@@ -9,8 +9,8 @@ import discord
 from discord import app_commands
 from discord.app_commands import Choice, Range
 
-from bot.digest.due import Due, moment_of
-from bot.digest.ledger import Ledger
+from bot.digest.due import Due, local_day, next_moment
+from bot.digest.ledger import Ledger, Post
 from bot.digest.subscription import (
     BadDigest,
     Subscription,
@@ -23,8 +23,8 @@ from bot.digest.subscription import (
     zones,
 )
 from bot.discord.acknowledge import acknowledged, send_privately
+from bot.discord.daily import refusal
 from bot.discord.translate import language_of_locale, text
-from bot.discord.view import file_of, view_of
 from bot.prices.ask import currency_of
 from bot.prices.money import amount, bundled_rates
 from bot.texts import say
@@ -104,11 +104,8 @@ class Digest(app_commands.Group):
                 return
             daily, where = interaction.client.daily, _channel(interaction, None)
             wanted = await daily.stored(Ledger.wanted, where) or usual(interaction, where, lang)
-            content = await daily.content(wanted, datetime.now(UTC).astimezone(_zone(wanted)).date())
-            view = view_of(content.card, "", 0, 0, with_picture=content.png is not None)
-            picture = content.card.picture
-            files = [file_of(picture, content.png)] if picture and content.png is not None else []
-            await interaction.followup.send(view=view, files=files, ephemeral=True)
+            content = await daily.content(wanted, local_day(wanted, datetime.now(UTC)))
+            await interaction.followup.send(**content.message(), ephemeral=True)
 
     @app_commands.command(name=text("command.digest_now"), description=text("command.digest_now_does"))
     async def now(self, interaction: "Asked") -> None:
@@ -138,12 +135,6 @@ async def _doing(interaction: "Asked", work: Any) -> None:
 
 def _channel(interaction: "Asked", named: discord.TextChannel | None) -> int:
     return named.id if named else interaction.channel_id or 0
-
-
-def _zone(wanted: Subscription) -> Any:
-    from bot.digest.due import zone
-
-    return zone(wanted.zone)
 
 
 def usual(interaction: "Asked", channel: int, lang: str) -> Subscription:
@@ -180,7 +171,7 @@ async def _set_up(interaction: "Asked", named: discord.TextChannel | None, given
     alerts = ", ".join(_alert_text(wanted, one) for one in wanted.alerts)
     return say(
         lang, "digest.on", channel=f"<#{where}>", at=wanted.at, zone=wanted.zone,
-        next=f"<t:{next_post(wanted, now)}:R>",
+        next=f"<t:{int(next_moment(wanted, now).timestamp())}:R>",
         alerts=say(lang, "digest.on_alerts", alerts=alerts) if alerts else "",
     )  # fmt: skip
 
@@ -188,15 +179,6 @@ async def _set_up(interaction: "Asked", named: discord.TextChannel | None, given
 def _alert_text(wanted: Subscription, alert: Any) -> str:
     price = amount(alert.below_usd, wanted.currency, bundled_rates())
     return f"{alert.gpu}{' spot' if alert.spot else ''} < {price}"
-
-
-def next_post(wanted: Subscription, now: datetime) -> int:
-    """Seconds of UTC of the next post."""
-    from datetime import timedelta
-
-    today = now.astimezone(_zone(wanted)).date()
-    days = (today + timedelta(days=number) for number in range(3))
-    return int(next(moment for day in days if (moment := moment_of(wanted, day)) > now).timestamp())
 
 
 def _may_post(interaction: "Asked", named: discord.TextChannel | None) -> bool:
@@ -213,11 +195,16 @@ async def _post_now(interaction: "Asked") -> str:
     wanted = await daily.stored(Ledger.wanted, where)
     if wanted is None:
         return say(lang, "digest.none", channel=f"<#{where}>")
-    day = now.astimezone(_zone(wanted)).date()
+    day = local_day(wanted, now)
     tally = await daily.poster.post_now(Due(wanted, day, now))
     if tally.posted or tally.found:
         return say(lang, "digest.posted")
-    post = await daily.stored(Ledger.post, where, day)
-    if post is not None and post.state == "refused":
-        return say(lang, "digest.not_posted", why=say(lang, "digest.refused_403"))
-    return say(lang, "digest.already", when=f"<t:{int(post.at)}:R>" if post else "")
+    return told(await daily.stored(Ledger.post, where, day), lang)
+
+
+def told(post: Post, lang: str) -> str:
+    """Why nothing was posted just now."""
+    if post.state == "refused":
+        return say(lang, "digest.not_posted", why=refusal(lang, post.error))
+    key = {"claimed": "open", "unknown": "unknown"}.get(post.state, "already")
+    return say(lang, f"digest.{key}", when=f"<t:{int(post.at)}:R>")

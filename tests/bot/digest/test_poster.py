@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -247,6 +248,22 @@ def test_whose_owner_cannot_be_told_is_switched_off_all_the_same(bot: Process, w
         world.now += HOUR
         bot.tick()
     assert bot.ledger.enabled() == []
+
+
+@pytest.mark.parametrize("state", ["skipped", "refused", "unknown"])
+def test_what_was_skipped_or_refused_is_posted_when_somebody_asks(
+    bot: Process, world: World, state: Literal["skipped", "refused", "unknown"]
+) -> None:
+    world.now += HOUR
+    today = world.now.date()
+    bot.ledger.skip([(1, today)], world.now.timestamp())
+    bot.ledger.settle(1, today, state, world.now.timestamp())
+    bot.tick()
+    assert world.days() == []
+    due = Due(wish(), today, world.now)
+    asked = [quickly(bot.poster.post_now(due))[0].posted for _ in range(2)]
+    assert asked == ([0, 0] if state == "unknown" else [1, 0])  # what may have arrived is not sent again
+    assert len(world.days()) == sum(asked)
 
 
 def test_one_bad_channel_never_stops_the_others(tmp_path: Path, world: World) -> None:

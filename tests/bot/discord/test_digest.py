@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import discord
 import pytest
@@ -11,9 +11,10 @@ import pytest
 from bot.digest.crossings import Crossing
 from bot.digest.delivery import Refused, Unreadable
 from bot.digest.due import Due
-from bot.digest.ledger import Ledger
+from bot.digest.ledger import Ledger, Post
 from bot.digest.subscription import Alert, Subscription
 from bot.discord.daily import alert_text
+from bot.discord.digest import told
 from bot.discord.pace import Pace
 from tests.bot.discord.messages import text
 from tests.bot.prices.made import made
@@ -73,6 +74,22 @@ async def test_on_preview_now_and_off(lab: SimpleNamespace, boss: Any) -> None:
     assert len(digests(lab)) == 1
     assert "is off" in text((await boss.slash(lab.channel, "digest off")).response)
     assert await bot.daily.stored(Ledger.enabled) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "said"),
+    [
+        ("posted", "", "comes once a day"),
+        ("claimed", "", "has not confirmed"),
+        ("unknown", "", "not sent again"),
+        ("refused", "404 10003", "the channel is gone"),
+        ("refused", "400 50035", "the message was refused"),
+    ],
+)
+def test_why_nothing_is_posted_is_told_as_it_is(
+    state: Literal["posted", "claimed", "unknown", "refused"], error: str, said: str
+) -> None:
+    assert said in told(Post(state, 0.0, None, 0.0, 1, error), "en")
 
 
 BAD = {
