@@ -259,6 +259,7 @@ def stated_well(run: Run, arch: Architecture) -> bool:
 def runs_in_litgpt(run: Run, arch: Architecture) -> bool:
     """Whether the step is that of litgpt's own model code: LoRA over a plain decoder."""
     plain = arch.experts is None and arch.latent is None and arch.model_type in SINGLE and arch.vision is None
+    plain = plain and arch.kind == "decoder"
     return run.framework == "litgpt" and run.method in ("lora", "qlora") and plain and not own_step(run)
 
 

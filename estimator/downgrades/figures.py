@@ -26,6 +26,7 @@ def figures(run: Run) -> dict[str, Any]:
         "micro_batch": micro,
         "rows": micro * (run.rl.num_generations or 1 if run.rl and run.stage == "grpo" else 1),
         "share": f"{run.rl.colocated_share or 0:g}" if run.rl else "",
+        "completion_len": run.rl.max_completion_len if run.rl else None,
         "percent": f"{100 * (run.rl.colocated_share or 0):g}" if run.rl else "",
         "grad_accum": accumulated,
         "effective": effective_batch(run),

@@ -95,10 +95,11 @@ def _keys(name: str, value: Any, run: Run) -> list[str]:
     """Where the switch may stand in a table, the most special first."""
     told = str(value).lower() if isinstance(value, bool) else value
     on_base = run.task == "train" and adapted(run)
-    kinds = [*([",quantised"] if on_base and run.weight_format else []), *([",adapted"] if on_base else []), ""]
+    stage = [f",{run.stage}"] if run.task == "train" and run.stage else []
+    kinds = [*stage, *([",quantised"] if on_base and run.weight_format else []), *([",adapted"] if on_base else []), ""]
     if name.startswith("offload.") and _by_fsdp(run):
         return [f"{name}={told},fsdp{kind}" for kind in kinds]
-    return [*(f"{name}={told}{kind}" for kind in kinds), name]
+    return [*(f"{name}={told}{kind}" for kind in kinds), *(f"{name}{kind}" for kind in (*stage, ""))]
 
 
 def _by_fsdp(run: Run) -> bool:

@@ -52,6 +52,7 @@ TRAINING = (
     Move("lomo", training.lomo, ("method",), alone=True),
     Move("rank", training.rank, ("adapter.rank",)),
     Move("length", training.length, ("seq_len",)),
+    Move("length", training.completions, ("rl.max_completion_len",)),
     Move("cards", hardware.cards, ("parallel.engine",), bold=True),
     Move("cards", hardware.cards_of_megatron, ("parallel.tensor",), bold=True),
     Move("card", hardware.card),

@@ -10,6 +10,7 @@ from estimator.downgrades.facts import facts, table
 from estimator.downgrades.figures import effective_batch, figures
 from estimator.downgrades.flags import commands
 from estimator.downgrades.search import Made
+from estimator.downgrades.training import completion_of
 from estimator.regimes import adapted
 from estimator.schema import Run, Step
 from estimator.serving.engines import is_served
@@ -28,6 +29,7 @@ class Told:
         self.variants = [
             *(["adapted"] if run.task == "train" and adapted(made.before) else []),
             *(["larger"] if made.move == "cards" and run.gpu != made.before.gpu else []),
+            *(["online"] if made.move == "length" and completion_of(run) else []),
             *(["packed"] if run.packing else []),
             *(["grown"] if effective_batch(run) > effective_batch(made.before) else []),
             *(["quantised"] if run.task == "train" and run.weight_format else []),

@@ -234,7 +234,7 @@ def rank(run: Run, around: Around) -> tuple[Run, ...]:
 def length(run: Run, around: Around) -> tuple[Run, ...]:
     """Shorter rows, down to a quarter; packed ones with as many more rows, so that an update sees as many tokens."""
     known = tokens_per_row(run)
-    if (run.details or {}).get("document_lengths"):
+    if (run.details or {}).get("document_lengths") or completion_of(run):
         return ()
     if run.packing:
         shares = ((2, 2), (4, 4)) if not fused_update(run) else ()
@@ -245,6 +245,24 @@ def length(run: Run, around: Around) -> tuple[Run, ...]:
         )
     sizes = [known * part // 16 // STEP * STEP for part in range(15, 3, -1)]
     return tuple(_cut(run, size) for size in dict.fromkeys(sizes) if LEAST_LENGTH <= size < known)
+
+
+def completion_of(run: Run) -> int:
+    """Tokens of a completion that is generated in the step; 0 where none is."""
+    return (run.rl.max_completion_len if run.stage == "grpo" and run.rl else None) or 0
+
+
+def completions(run: Run, around: Around) -> tuple[Run, ...]:
+    """Shorter completions, down to a quarter: trl has no length of a prompt, so the rows of GRPO are cut there."""
+    known, rows = completion_of(run), run.seq_len
+    sizes = [known * part // 16 // STEP * STEP for part in range(15, 3, -1)]
+    if not isinstance(rows, int):
+        return ()
+    return tuple(
+        _online(changed(run, seq_len=rows - known + size), max_completion_len=size)
+        for size in dict.fromkeys(sizes)
+        if STEP <= size < known
+    )
 
 
 def _cut(run: Run, size: int) -> Run:

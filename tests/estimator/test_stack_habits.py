@@ -63,6 +63,12 @@ def test_litgpt_runs_code_of_its_own() -> None:
     assert peak(framework="litgpt", autocast=False) != peak(framework="transformers", autocast=False)
 
 
+def test_an_encoder_is_no_model_of_litgpts() -> None:
+    """litgpt's model code holds decoders alone: an encoder that is asked about is counted as transformers runs it."""
+    run = {"model": "bert-base-uncased", "task": "train", "method": "lora", "framework": "litgpt"}
+    assert estimate(Run.model_validate(run)).per_gpu is not None
+
+
 def autoawq(model: str, context: int, new: int) -> PerGpu:
     run = {"model": model, "task": "infer", "engine": "autoawq", "weight_format": "awq-4bit-g128"}
     found = estimate(Run.model_validate(run | {"context_len": context, "new_tokens": new})).per_gpu

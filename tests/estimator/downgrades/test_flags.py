@@ -121,24 +121,15 @@ def _has(there: dict[str, Any], move: str) -> bool:
 
 
 KEY_LISTS = {
-    "transformers": ("trainer",), "trl": ("trl", "trainer", "accelerate"), "ms-swift": ("ms-swift", "trainer"),
-    "llama-factory": ("llama-factory", "trainer", "accelerate"), "axolotl": ("axolotl", "trainer"),
-    "unsloth": ("trainer", "peft"), "torchtune": ("torchtune",), "minimind": ("minimind",), "litgpt": ("litgpt",),
-    "megatron": ("megatron",), "torchtitan": ("torchtitan",), "verl": ("verl",), "openrlhf": ("openrlhf",),
-    "fsdp_qlora": ("fsdp_qlora",), "deepspeed": ("deepspeed-chat",), "vllm": ("vllm",), "sglang": ("sglang",),
-    "tgi": ("tgi",), "llama.cpp": ("llama.cpp",), "ollama": ("ollama",),
+    "minimind": ("minimind",), "megatron": ("megatron",), "fsdp_qlora": ("fsdp_qlora",),
+    "deepspeed": ("deepspeed-chat",), "tgi": ("tgi",), "ollama": ("ollama",),
 }  # fmt: skip
-"""The lists of a release's own keys that a framework's flags must stand in (bot/reading/data/known)."""
+"""Of tools that are no packages, the lists of their own keys (bot/reading/data/known); of the others see flags.json."""
 NOT_LISTED = {
-    "unsloth": {"use_gradient_checkpointing", "full_finetuning"},  # arguments of its loaders, not of a config
     "ollama": {"OLLAMA_NUM_PARALLEL", "OLLAMA_FLASH_ATTENTION", "OLLAMA_KV_CACHE_TYPE"},  # its envconfig
-    "ms-swift": {"NPROC_PER_NODE"}, "llama-factory": {"FORCE_TORCHRUN", "NPROC_PER_NODE"},  # of their launchers
-}  # fmt: skip
-OTHER_WORDS = re.compile(
-    r"torchrun |accelerate launch |axolotl train |tune run |litgpt |deepspeed |vllm serve |llama-server|"
-    r"\S*\.(json|yaml): |LoraConfig\(|BitsAndBytesConfig\(|FROM |\{visible\}="
-)
-"""Lines that begin with a program, a file or a class rather than with a flag."""
+}
+OTHER_WORDS = re.compile(r"torchrun |deepspeed |FROM |\{visible\}=")
+"""Lines that begin with a program rather than with a flag."""
 FLAG = re.compile(r"(?:PARAMETER |--?)?([A-Za-z][\w.-]*)")
 
 
