@@ -34,8 +34,9 @@ TAIL = """
   length; it shrinks to nothing at 64k. Gathered parameters are counted up to DeepSpeed's limits, cached blocks of the
   first steps are not. 16.3 GiB is also what the whole model takes in bf16 (14.96) and 1.3 more: a load that was not
   cut would explain the row at 8k, but not the one at 32k (-19 %).
-- **torchtitan's Llama-7B of March 2024 with torch.compile**, +40 % without and +17 % with selective checkpointing:
-  compiled graphs recompute and fuse; the row is estimated as without, and the answer says so.
+- **torch.compile** (torchtitan), -3 to +12 %: a compiled layer is counted as fused kernels, which keep what torch
+  2.13's partitioner keeps (a small Llama's saved tensors were listed); the order in which a compiled graph works and
+  its temporaries are not followed, and the answer says so.
 - **Qwen2.5-0.5B inference** -1.8 %: 18 to 24 MB, of which no length explains any.
 - **What nvidia-smi shows under FSDP1** lies 0.4 to 4 times the step's own bytes above the allocated peak (its streams
   hold freed blocks back); only the interval says so.

@@ -27,9 +27,10 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
         yield Inexact(
             "compile",
             run.compile,
-            "estimated as without torch.compile: compiled graphs fuse elementwise operations, recompute some of them "
-            "and usually keep less",
-            "按未使用 torch.compile 估算：编译后的图会融合并重算部分逐元素操作，通常占用更少",
+            "compiled graphs keep matrix products and make norms, rotations and activations again, logits stay in the "
+            "model's type; their buffers are not followed one by one",
+            "编译后的图只保留矩阵乘的结果，归一化、旋转位置编码和激活函数在反向时重算，logits 保持模型精度；"
+            "缓冲区未逐一跟踪",
         )
     if "lora" in (run.fused_kernels or ()) and run.framework != "trl":  # IBM's for trl: 80 published peaks agree
         yield Inexact(

@@ -2,6 +2,7 @@
 
 from estimator.adapter_targets import moved
 from estimator.architecture import Architecture
+from estimator.compiled import fused_parts, loss_of
 from estimator.errors import EstimatorError
 from estimator.habits import cached_rotary, old_habits, old_loss
 from estimator.inexact import inexact_modes
@@ -45,7 +46,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         attention=run.attention or "sdpa",
         checkpointing=kind,
         every=every,
-        loss=run.loss or "standard",
+        loss=loss_of(run),
         outputs_kept=bool(run.outputs_kept),
         outputs_to_full=autocast and not run.outputs_kept,
         mask=_masked_by_images(run, arch) or mask_kind(run, batch),
@@ -59,7 +60,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         quirks=quirks(run, arch),
         fp16=str(run.precision).endswith("fp16"),
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
-        fused=tuple(run.fused_kernels or ()),
+        fused=fused_parts(run),
         linear_experts=linear_experts(run, arch),
         dropout=drops(run),
         stage=own_step(run),

@@ -183,4 +183,28 @@ def fused_logits(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, 
     return loss, logits
 
 
-LOSSES = {"standard": standard, "chunked": chunked, "fused": fused, "fused-ce-logits": fused_logits}
+def compiled(model: Model, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The standard loss in a compiled graph: fp32 logits are never written, the backward makes them from the half ones.
+
+    Read in what torch 2.13's inductor generates for transformers' loss: the logits as the head left them, two numbers
+    per row, and a gradient of the logits' type.
+    """
+    tape = model.tape
+    logits = logits_of(model, hidden)
+    padded = labels.tape.new("T1", 1, LONG)
+    targets = _shifted(model, padded)
+    del padded
+    rows, width, size = ops.shape_of(logits)
+    loss = tape.new("1", 1, FULL)
+    kept = [tape.save(logits), tape.save(targets), tape.new(rows, 2, FULL)]
+    tape.attach(loss, (logits,), kept, lambda g: (tape.new(rows, width, size),))
+    return loss, logits
+
+
+LOSSES = {
+    "standard": standard,
+    "chunked": chunked,
+    "fused": fused,
+    "fused-ce-logits": fused_logits,
+    "compiled": compiled,
+}
