@@ -8,6 +8,13 @@ from knowledge.facts import Facts
 from knowledge.logs.reading import Log
 
 VISIBLE = re.compile(r"(?:cuda|hip|ascend(?:_rt)?)_visible_devices ?[=\"': ]+(\d+(?:, ?\d+)*)")
+SHAPE = re.compile(r"\b(?:f32|f16|bf16)\[([\d,]{3,60})\]")
+SIZES = re.compile(r"(?<![\d.x*])(\d{1,3}(?:\.\d{1,2})?) ?(g|gb|gib)\b(?! (?:card|gpu|vram)| ?(?:的卡|显卡|卡|显存))")
+LEAST_SQUARE = 1024
+PROSE = 1200
+"""A longer text prints many sizes."""
+SAME = 0.04
+"""Share by which a size that somebody states may differ from what it is of."""
 STATES = ("weights", "adapter", "gradients", "optimizer_states", "master_weights")
 SHARDED = ("fsdp1", "fsdp2", "megatron")
 PLAIN = ("task", "method", "stage", "engine", "framework", "precision", "micro_batch", "grad_accum", "seq_len",
@@ -19,7 +26,7 @@ NAMES = (
     "visible_devices", "card_total", "est_peak", "est_weights", "est_states", "est_activations", "est_logits",
     "est_peak_without_checkpointing", "usable", "vocabulary", "heads", "moe", "vision", "bf16_native",
     "flash_attention", "tensor_fp32", "weights_16bit", "weights_4bit", "weights_saved", "states_bf16", "states_mixed",
-    "kv_per_token", "kv_wanted", "kv_pool",
+    "kv_per_token", "kv_wanted", "kv_pool", "stated_fp32", "square_tensor",
 )  # fmt: skip
 """Facts by name, beside the numbers of a message."""
 PER_PARAMETER = {"weights_16bit": 2, "weights_4bit": 0.56, "weights_saved": 1.44, "states_bf16": 8, "states_mixed": 16}
@@ -91,7 +98,29 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
         derived["load_bytes_per_parameter"] = values["weights"] / (values["params_b"] * 10**9)
     if values.get("gpu") or values.get("card_total"):
         derived["gpu_count"] = values.get("gpu_count") or 1
+    if _is_square(log.lowered):
+        derived["square_tensor"] = "yes"
+    if _is_fp32_stated(log, values):
+        derived["stated_fp32"] = "yes"
     return derived | _tensors(values) | _by_parameters(values.get("params_b")) | _cache(values)
+
+
+def _is_square(lowered: str) -> bool:
+    """Whether a tensor's last two sides are as long as each other, as those of attention scores are."""
+    shapes = ([int(side) for side in found[1].split(",") if side] for found in SHAPE.finditer(lowered))
+    return any(len(sides) > 2 and sides[-1] == sides[-2] >= LEAST_SQUARE for sides in shapes)
+
+
+def _is_fp32_stated(log: Log, values: dict[str, Any]) -> bool:
+    """Whether a size in the words about a model is what its weights take at four bytes a parameter."""
+    billions, card = values.get("params_b"), values.get("stated_memory")
+    if not billions or values.get("allocated") or len(log.lowered) > PROSE:
+        return False
+    sizes = ((float(found[1]), found[2]) for found in SIZES.finditer(log.lowered))
+    told = (size * (2**30 if unit == "gib" else 10**9) for size, unit in sizes)
+    return any(
+        abs(size - 4e9 * billions) <= SAME * size and (not card or abs(size - card) > SAME * card) for size in told
+    )
 
 
 def _cache(values: dict[str, Any]) -> dict[str, int]:

@@ -17,6 +17,7 @@ HALF = 4.0
 LEAST = 0.2
 ALONE = 0.4
 """Weaker evidence names a cause only for a text that speaks of memory."""
+SPEAKING = ("{oom}", "{memory}", "allocat~", "# ?(g|gb|gib|mb|mib)", "{card}", "占满", "爆", "炸")
 
 
 class Fix(BaseModel):
@@ -91,7 +92,7 @@ def ranked(lowered: str, facts: Facts) -> list[Found]:
 
 
 def _speaks_of_memory(text: Text) -> bool:
-    return any(phrase(words).found_in(text) for words in ("{oom}", "{memory}", "allocat~", "# ?(g|gb|gib|mb|mib)"))
+    return any(phrase(words).found_in(text) for words in SPEAKING)
 
 
 def _weighed(entry: Entry, text: Text, facts: Facts) -> Found:
