@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 MONEY = ("time", "cost", "price", "need_gpu")
 """Questions to which time and cost belong."""
+SURE = 0.5
+"""Score from which a cause answers why a run failed that is only asked about."""
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
 
 
@@ -45,6 +47,10 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None, be
     question = understand(text, history, before)
     if question.reply == "answer" and question.question == "diagnose":
         return _diagnosis_of(text, language, question)
+    if question.reply == "answer" and question.question == "explain" and question.failed:
+        told = _diagnosis_of(text, language, question)
+        if told.diagnosis and told.diagnosis.causes and told.diagnosis.causes[0].score >= SURE:
+            return told.model_copy(update={"question": "explain"})
     return answered(question, language, entries_for(text, question))
 
 

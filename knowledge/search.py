@@ -2,11 +2,14 @@
 
 import re
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from knowledge.diagnosis import ranked
+from knowledge.facts import Facts
 from knowledge.phrases import Text, phrase, shared_words
 from knowledge.reading import Entry, entries
 
@@ -18,6 +21,8 @@ LATIN = re.compile(r"[a-z][a-z0-9+.-]{2,}")
 CHINESE = re.compile(r"[\u3400-\u9fff]{3,}")
 COVERED = 0.6
 """An entry is near when it holds this share of the question's words."""
+CLEAR = 0.52
+"""Score from which a cause is told to a question that names no run."""
 FEWEST = 2
 MOST_SHOWN = 3
 
@@ -38,6 +43,12 @@ def answering(text: str) -> Near | None:
         return Near(asked, True)
     found = searched(lowered.lowered)
     return Near(found[0], False) if found else None
+
+
+def likeliest(text: str, known: Mapping[str, Any]) -> Entry | None:
+    """The cause that the words of a question speak for, and what is known of its model, where they clearly do."""
+    found = ranked(" ".join(text[:LONGEST_QUESTION].lower().split()), Facts(known, {}))
+    return found[0].entry if found and found[0].score >= CLEAR else None
 
 
 def _by_topic(text: Text) -> Entry | None:

@@ -2,8 +2,9 @@
 
 import re
 
+from bot.diagnosing.runs import known_of
 from bot.intake.understand import Question
-from knowledge.search import answering
+from knowledge.search import answering, likeliest
 
 KNOWN_KINDS = ("explain", "advice", "diagnose")
 """Kinds of questions that entries answer."""
@@ -32,6 +33,9 @@ def entries_for(text: str, question: Question) -> list[str]:
     if question.question == "fit" and any(run.get("gpu") for run in question.spoken):
         return []  # whether something fits a card that is named: the model is asked back
     near = answering(text)
-    if near is None or not (near.sure or (question.reply == "clarify" and question.question in KNOWN_KINDS)):
+    if near and (near.sure or (question.reply == "clarify" and question.question in KNOWN_KINDS)):
+        return [near.entry.id]
+    if question.reply == "ignore" or question.question not in KNOWN_KINDS:
         return []
-    return [near.entry.id]
+    cause = likeliest(text, known_of(question.spoken[0]) if question.spoken else {})
+    return [cause.id] if cause else []

@@ -109,6 +109,8 @@ def _shared_fields(sheet: Sheet) -> Fields:
     for name in PLAIN:
         if values := sheet.values(name):
             fields[name] = values[-1]
+    if special := [stage for stage in sheet.values("stage") if stage != "sft"]:
+        fields["stage"] = special[-1]  # SFT beside it is what went before, or went well
     if "params_b" in sheet.invalid:
         fields["params_b"] = sheet.values("params_b")[-1]
     if tasks := _tasks(sheet):

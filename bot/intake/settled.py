@@ -53,6 +53,8 @@ def _settle_task(run: Fields, running: bool) -> None:
         run["task"] = "serve"
     elif any(run.get(name) for name in OF_TRAINING) or _is_sharded(run):
         run["task"] = "train"
+    elif run.get("concurrency"):
+        run["task"] = "serve"  # users and requests are those of a server
     elif (
         run.get("engine")
         or run.get("new_tokens")

@@ -58,7 +58,7 @@ class Question:
     """What was understood: ``spoken`` is what the words say, ``runs`` adds each sensible reading of what is open.
 
     ``rents``: it is asked what cards cost; region, kind and currency, and what is said that they cost. ``paste``: the
-    config or command that the run was read from.
+    config or command that the run was read from. ``failed``: a run is said to have gone out of memory.
     """
 
     reply: str
@@ -72,6 +72,7 @@ class Question:
     readings: list[SheetReading] = field(default_factory=list)
     rents: Fields | None = None
     paste: "Reading | None" = None
+    failed: bool = False
 
 
 def understand(text: str, history: list[str] | None = None, before: Question | None = None) -> Question:
@@ -196,6 +197,7 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
         doubts=doubts,
         unknown_family=next(iter(sheet.values("family")), ""),
         readings=sheet.readings,
+        failed="diagnose" in sheet.questions,
     )
 
 

@@ -1,5 +1,6 @@
 """The answer to a price question as data, before it is put into words: every number of the text is in it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +19,8 @@ WATCH_LIST = (
     "RTX 5090", "RTX 4090", "RTX 3090", "MI300X",
 )  # fmt: skip
 """What is told where nobody names a card."""
+_SIZE = re.compile(r"\b\d+ ?gi?b?\b", re.IGNORECASE)
+_BOARD = re.compile(r"pcie|sxm|nvl", re.IGNORECASE)
 Lows = dict[str, list[tuple[str, float]]]
 """By class, the lowest price in USD of each day."""
 MOST_CARDS, MOST_SPOT = 6, 2
@@ -147,11 +150,24 @@ def gpus_meant(text: str, offers: Sequence[Offer]) -> tuple[str, ...]:
         if aliased is None:
             raise
         return (aliased,)
-    names = tuple(dict.fromkeys((match.name, *match.candidates)))
+    names = tuple(dict.fromkeys((match.name, *match.candidates, *_other_boards(text, match.nominal_gb))))
     if match.name not in {card.name for card in cards()}:
         size = round(match.nominal_gb)
         names = tuple(card.name for card in cards() if size in card.nominal)
     return tuple(name for name in names if name in priced) or names[:1]
+
+
+def _other_boards(text: str, nominal_gb: float) -> tuple[str, ...]:
+    """Boards of the same name and memory where the text says neither PCIe nor SXM: an A100 40GB is sold as both."""
+    series = _SIZE.sub("", text).strip()
+    if series == text.strip() or not series or _BOARD.search(text):
+        return ()
+    try:
+        named = find_gpu(series).candidates
+    except EstimatorError:
+        return ()
+    sized = {card.name for card in cards() if round(nominal_gb) in card.nominal}
+    return tuple(name for name in named if name in sized)
 
 
 def prices(

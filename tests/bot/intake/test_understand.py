@@ -127,6 +127,8 @@ def test_an_open_task_gives_inference_and_training() -> None:
         ("7b full zero3 8xA100 80G", {"parallel": {"engine": "deepspeed", "zero": 3, "data": 8}}),
         ("7b full zero3 offload 4x3090", {"offload": {"optimizer": "cpu", "parameters": "cpu"}}),
         ("7b lora r=64 24g bs 2", {"adapter": {"rank": 64}, "micro_batch": 2}),
+        ("16 users 8k each llama 3.1 70b fp8 on 4 h100", {"task": "serve", "concurrency": 16, "context_len": 8192}),
+        ("7b lora dpo ooms where sft was fine", {"stage": "dpo", "task": "train"}),
     ],
 )
 def test_what_the_words_imply(text: str, fields: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from bot.prices.claims import Claim, borne_out
 from bot.prices.money import bundled_rates
 from bot.prices.offers import Offer
 from bot.prices.snapshot import snapshot_offers
-from bot.prices.view import Wanted, prices
+from bot.prices.view import Wanted, gpus_meant, prices
 from estimator.datafiles import read_text
 from knowledge.reading import entries
 from tests.bot.prices.made import made
@@ -133,3 +133,9 @@ def test_an_old_price_is_told_with_its_day() -> None:
     old = replace(made(0.5), as_of="2026-08-19")
     (card,) = prices(Wanted(("RTX 4090",)), [old], NOW).cards
     assert card.ranked_as_of == "2026-08-19"
+
+
+def test_boards_of_one_size_are_all_told() -> None:
+    offers = [made(1.0, gpu="A100 SXM4 40GB"), made(2.0, gpu="A100 PCIe 40GB"), made(3.0, gpu="A100 SXM4 80GB")]
+    assert set(gpus_meant("A100 40GB", offers)) == {"A100 PCIe 40GB", "A100 SXM4 40GB"}
+    assert gpus_meant("A100 SXM4 40GB", offers) == ("A100 SXM4 40GB",)
