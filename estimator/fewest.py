@@ -35,13 +35,14 @@ def fewest_cards(asked: Run) -> Fewest | None:
         return None
     model = find_model(asked.model)
     around, start = around_of(model, gpu), refilled(asked, model)
-    runs = [start, *cards(start, around), *tensor_parallel(start, around)]
-    measured = cache(lambda place: outcome_of(runs[place], model))
-    alone, most = ((one := measured(place)) is not None and one.fits for place in (0, len(runs) - 1))
+    spread = cards(start, around) or tensor_parallel(start, around)
+    runs = cache(lambda place: spread[place - 1] if place else start)
+    measured = cache(lambda place: outcome_of(runs(place), model))
+    alone, most = ((one := measured(place)) is not None and one.fits for place in (0, len(spread)))
     if not (alone or most):
-        return Fewest(runs[-1].gpu_count or most_cards(gpu))
-    place = 0 if alone else mildest(len(runs), lambda place: (runs[place], measured(place)))
-    run, outcome = runs[place], measured(place)
+        return Fewest(runs(len(spread)).gpu_count or most_cards(gpu))
+    place = 0 if alone else mildest(len(spread) + 1, lambda place: (runs(place), measured(place)))
+    run, outcome = runs(place), measured(place)
     told = figures(run) if place else {"sharding": "", "sharding_zh": ""}
     return Fewest(run.gpu_count or 1, run, outcome.allocated if outcome else 0, told["sharding"], told["sharding_zh"])
 

@@ -300,7 +300,8 @@ class Step(BaseModel):
 
     ``change`` is a partial Run in which null takes a field away: ``estimator.downgrades.applied`` merges it. ``note``
     says what changes for the result, and what the computer's own memory must hold; ``commands`` are flags of the run's
-    own framework or engine, empty only for another card, which needs none. Of a serving engine, ``allocated_peak`` is
+    own framework or engine, empty only for another card, which needs none. ``host_ram``: bytes of the computer's own
+    memory with it, 0 where it is no more than before. Of a serving engine, ``allocated_peak`` is
     what all requests need (``serving.needed_bytes`` of the run before), not the share of the card that it fills.
     """
 
@@ -317,6 +318,7 @@ class Step(BaseModel):
     quality_cost: Literal["none", "small", "medium"]
     money_cost: Literal["none", "small", "medium", "large"]
     verdict: Verdict | None
+    host_ram: int = 0
     commands: list[str]
 
 
@@ -324,7 +326,8 @@ class Plan(BaseModel):
     """The cheapest chain of steps that fits.
 
     ``steps`` are ids; ``chain`` holds the steps one after the other, each with the peak after it and what it saves
-    there; ``change`` is all of them together, ``run`` the whole run after them, ``commands`` what to type for it.
+    there; ``change`` is all of them together, ``run`` the whole run after them, ``commands`` what to type for it,
+    ``host_ram`` bytes of the computer's own memory where it is more than before.
     """
 
     steps: list[str]
@@ -334,6 +337,7 @@ class Plan(BaseModel):
     allocated_peak: int
     device_peak: Range | None = None
     verdict: Verdict
+    host_ram: int = 0
     commands: list[str] = Field(default_factory=list)
 
 

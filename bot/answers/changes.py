@@ -11,6 +11,8 @@ from estimator.serving.engines import is_served
 
 MOST_SHOWN = 5
 LONGEST_TITLE = 60
+LEAST_HOST = 16 * 2**30
+"""Bytes of the computer's own memory that are worth words: less is there anyway."""
 COSTS = ("speed_cost", "quality_cost", "money_cost")
 
 
@@ -33,7 +35,8 @@ class Changes:
     def _row(self, number: int) -> list[str]:
         path, step = self._step(number), self.steps[number]
         words = [name_of(self.lang, "verdict", step.verdict)] if step.verdict else []
-        told = name_of(self.lang, "sign", "comma").join([*words, *self._costs(step)])
+        host = [self._host(f"{path}.host_ram")] if step.host_ram >= LEAST_HOST else []
+        told = name_of(self.lang, "sign", "comma").join([*words, *self._costs(step), *host])
         saved = "-" + self.ledger.gib(f"{path}.saves") if step.saves else ""
         return [self._title(path), self.ledger.gib(f"{path}.allocated_peak"), saved, told]
 
@@ -52,6 +55,14 @@ class Changes:
         """The plan's steps, one after the other."""
         count = len(self.plan.chain) if self.plan else 0
         return " + ".join(self._title(f"{self.path}.plan.chain[{number}]") for number in range(count))
+
+    def _host(self, path: str) -> str:
+        return say(self.lang, "card.host", size=self.ledger.gib(path))
+
+    def plan_host(self) -> str:
+        """What the computer's own memory must hold with the plan, where it is more than before."""
+        more = self.plan is not None and self.plan.host_ram >= LEAST_HOST
+        return name_of(self.lang, "sign", "comma") + self._host(f"{self.path}.plan.host_ram") if more else ""
 
     def plan_heading(self, hardware: str, here: str) -> str:
         """One of two beginnings: whether the plan needs other hardware, or fits the card as it is."""

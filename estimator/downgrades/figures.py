@@ -4,8 +4,10 @@ from typing import Any
 
 from estimator.catalogue import find_gpu
 from estimator.regimes import tokens_per_row
-from estimator.schema import Run
+from estimator.schema import Parallel, Run
 
+A_NODE = 8
+"""Cards of one machine."""
 FAMILIES = {"lion": "Lion"}
 VISIBLE = {
     "NVIDIA": "CUDA_VISIBLE_DEVICES", "AMD": "HIP_VISIBLE_DEVICES", "Intel": "ZE_AFFINITY_MASK",
@@ -14,6 +16,7 @@ VISIBLE = {
 SHARDING = {
     "fsdp1": ("FSDP", "FSDP"), "fsdp2": ("FSDP", "FSDP"), "deepspeed": ("ZeRO-3", "ZeRO-3"),
     "device_map": ("layers dealt out", "按层分摊"), "tensor": ("tensor parallel", "张量并行"),
+    "expert": ("tensor and expert parallel", "张量并行加专家并行"),
 }  # fmt: skip
 
 
@@ -43,9 +46,21 @@ def figures(run: Run) -> dict[str, Any]:
         "total_len": total,
         "cache_tokens": total * micro * (run.concurrency or 1),
         "gpu_count": cards,
+        **_nodes(cards),
         "devices": ",".join(map(str, range(cards))),
         "visible": _visible(run),
         **_groups(run),
+    }
+
+
+def _nodes(cards: int) -> dict[str, str]:
+    """How many processes a launcher starts on each machine: of more than eight cards, eight on each."""
+    machines = cards // A_NODE if cards > A_NODE and cards % A_NODE == 0 else 1
+    several, each = machines > 1, cards // machines
+    return {
+        "per_node": (f"--nnodes {machines} " if several else "") + f"--nproc_per_node {each}",
+        "per_node_env": (f"NNODES={machines} " if several else "") + f"NPROC_PER_NODE={each}",
+        "processes": f"--num_processes {cards}" + (f" --num_machines {machines}" if several else ""),
     }
 
 
@@ -63,9 +78,7 @@ def _visible(run: Run) -> str:
 
 def _groups(run: Run) -> dict[str, Any]:
     parallel, serving = run.parallel, run.serving
-    sharding = SHARDING.get(
-        "tensor" if parallel and parallel.tensor > 1 else parallel.engine if parallel else "", ("", "")
-    )
+    sharding = SHARDING.get(_shared_by(parallel) if parallel else "", ("", ""))
     pool = (serving.gpu_memory_utilization if serving else None) or 0
     return {
         "pool_share": f"{pool:g}",
@@ -75,12 +88,21 @@ def _groups(run: Run) -> dict[str, Any]:
         "zero": parallel.zero if parallel else 0,
         "axolotl_offload": "zero3_bf16_cpuoffload_all" if parallel and parallel.zero == 3 else "zero2",
         "tensor": parallel.tensor if parallel else 1,
+        "expert": parallel.expert if parallel else 1,
         "kv": run.kv_cache.dtype if run.kv_cache else None,
         "ubatch": serving.ubatch if serving else None,
         "batched_tokens": serving.max_num_batched_tokens if serving else None,
         "max_num_seqs": serving.max_num_seqs if serving else None,
         "gpu_layers": serving.n_gpu_layers if serving else None,
+        "layers": "layer" if serving and serving.n_gpu_layers == 1 else "layers",
     }
+
+
+def _shared_by(parallel: Parallel) -> str:
+    """How the cards share the model, as SHARDING names it."""
+    if parallel.expert > 1:
+        return "expert"
+    return "tensor" if parallel.tensor > 1 else parallel.engine
 
 
 def effective_batch(run: Run) -> int:

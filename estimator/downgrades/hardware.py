@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import gcd
 from typing import overload
 
 from estimator.catalogue import GpuMatch, find_gpu
-from estimator.catalogue.sizes import sizes_gb
+from estimator.catalogue.sizes import of_maker, sizes_gb
 from estimator.downgrades.around import Around
 from estimator.downgrades.figures import effective_batch
 from estimator.downgrades.mildest import least
@@ -15,7 +16,7 @@ from estimator.serving.plan import SERVERS
 
 GIB = 1 << 30
 FSDP = ("fsdp1", "fsdp2")
-MOST_CARDS = {"datacenter": 64, "npu": 64, "class": 64, "consumer": 8, "workstation": 8}
+MOST_CARDS = {"datacenter": 512, "npu": 512, "class": 512, "consumer": 8, "workstation": 8}
 """Cards of one kind that are worked with together; laptops, unified memory and slices of a card have no second."""
 DATACENTER_GB = 40
 """From this size on a card of which only the size is known counts as a datacenter's."""
@@ -24,6 +25,8 @@ WHOLE = 3
 SERVER_GB = (80, 141)
 """Cards that servers of eight are built with (A100 and H100, H200): what a run is spread over that no card holds."""
 TENSOR_COUNTS = (2, 4, 8, 16)
+OWN_SOFTWARE = ("Apple", "Huawei")
+"""Makers whose users look for a larger one of theirs first: what they run (Metal, CANN) runs there alone."""
 MEGATRON = "megatron"
 
 
@@ -136,9 +139,10 @@ def tensor_shared(run: Run, around: Around) -> tuple[Run, ...]:
     known, cards = run.parallel, run.gpu_count or 1
     if run.task != "train" or known is None or known.engine != MEGATRON:
         return ()
-    groups = known.pipeline * known.context
-    counts = [count for count in TENSOR_COUNTS if count > known.tensor and cards % (count * groups) == 0]
-    return tuple(_by_tensor(run, cards, count) for count in counts if around.arch.heads % count == 0)
+    groups, own = known.pipeline * known.context, (known.tensor, known.expert)
+    counts = [count for count in (1, *TENSOR_COUNTS) if count >= known.tensor and cards % (count * groups) == 0]
+    spread = (_by_tensor(run, around, cards, count) for count in counts if around.arch.heads % count == 0)
+    return tuple(one for one in spread if one.parallel and (one.parallel.tensor, one.parallel.expert) != own)
 
 
 def cards_of_megatron(run: Run, around: Around) -> Sequence[Run]:
@@ -146,25 +150,34 @@ def cards_of_megatron(run: Run, around: Around) -> Sequence[Run]:
     known, cards = run.parallel, run.gpu_count or 1
     if run.task != "train" or known is None or known.engine != MEGATRON or isinstance(run.gpu, list):
         return ()
-    counts = [cards << shift for shift in range(1, 7) if cards << shift <= most_cards(around.gpu)]
-    return Lazily(counts, lambda count: _by_tensor(run, count, _most_at_a_layer(run, around, count)))
+    counts = [cards << shift for shift in range(1, 10) if cards << shift <= most_cards(around.gpu)]
+    return Lazily(counts, lambda count: _by_tensor(run, around, count, _most_at_a_layer(run, around, count)))
 
 
 def _most_at_a_layer(run: Run, around: Around, cards: int) -> int:
+    """As many cards as share a layer in one machine, but experts, most of the weights, are dealt out first."""
     known = run.parallel or Parallel()
     groups = known.pipeline * known.context
-    able = [one for one in (1, *TENSOR_COUNTS) if one <= 8 and cards % (one * groups) == 0]
-    return max([known.tensor, *(one for one in able if around.arch.heads % one == 0)])
+    able = [one for one in (1, *TENSOR_COUNTS) if known.tensor <= one <= 8 and cards % (one * groups) == 0]
+    able = [one for one in able if around.arch.heads % one == 0]
+    dealt = {one: _expert_groups(run, around, cards // (one * groups)) for one in able}
+    return max(able, key=lambda one: (dealt[one], one), default=known.tensor)
 
 
-def _by_tensor(run: Run, cards: int, tensor: int) -> Run:
+def _by_tensor(run: Run, around: Around, cards: int, tensor: int) -> Run:
     """The run on so many cards, so many of them at each layer; the effective batch stays where its rows divide."""
     known = run.parallel or Parallel()
     data = cards // (tensor * known.pipeline * known.context)
     rows, micro = effective_batch(run), run.micro_batch or 1
     micro = max(size for size in range(1, micro + 1) if rows % (data * size) == 0 or size == 1)
-    parallel = known.model_copy(update={"tensor": tensor, "data": data})
+    parallel = known.model_copy(update={"tensor": tensor, "data": data, "expert": _expert_groups(run, around, data)})
     return changed(run, gpu_count=cards, parallel=parallel, micro_batch=micro, grad_accum=-(-rows // (data * micro)))
+
+
+def _expert_groups(run: Run, around: Around, data: int) -> int:
+    """Among how many data-parallel ranks the experts are dealt out: as many as divide both."""
+    known, experts = run.parallel.expert if run.parallel else 1, around.arch.experts
+    return max(known, gcd(data, experts.experts)) if experts is not None else known
 
 
 def _trained_on(run: Run, count: int) -> Run:
@@ -197,8 +210,18 @@ def _by_megatron(run: Run) -> bool:
 
 
 def card(run: Run, around: Around) -> tuple[Run, ...]:
-    """The smallest size of card that surely holds the run; what it needs may grow with the card (a share for vLLM)."""
+    """The smallest size of card that surely holds the run; what it needs may grow with the card (a share for vLLM).
+
+    Of a maker whose software runs on nothing else, one of its own where there is one.
+    """
     found = around.measure(run)
     needed = found.shown[2] + int((run.reserved_by_others_gib or 0) * GIB) if found is not None else None
-    larger = (changed(run, gpu=f"{size}GB") for size in sizes_gb(needed)) if needed is not None else iter(())
+    names = _larger(around.gpu.vendor, needed) if needed is not None else []
+    larger = (changed(run, gpu=name) for name in names)
     return next(((one,) for one in larger if (on_it := around.measure(one)) is not None and on_it.fits), ())
+
+
+def _larger(vendor: str, needed: int) -> list[str]:
+    """Cards that have so many bytes, the smallest first."""
+    own = of_maker(vendor, needed) if vendor in OWN_SOFTWARE else []
+    return [*own, *(f"{size}GB" for size in sizes_gb(needed))]

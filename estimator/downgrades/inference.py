@@ -16,6 +16,8 @@ GGUF = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M")
 GGUF_LOW = ("Q3_K_M", "Q2_K")
 FULL_TYPES = (None, "auto", "f16", "fp16", "bf16", "fp32", "float16", "bfloat16")
 EIGHT_BITS = ("q8_0", "fp8", "int8")
+UNIFIED = "unified"
+"""Cards that share the computer's memory: what the CPU keeps lies in the same."""
 LEAST_CONTEXT, STEP, LEAST_UBATCH = 256, 64, 64
 
 
@@ -148,14 +150,14 @@ def context(run: Run, around: Around) -> tuple[Run, ...]:
 def experts_on_cpu(run: Run, around: Around) -> tuple[Run, ...]:
     """llama.cpp computes the experts on the CPU."""
     known = run.serving.moe_on_cpu if run.serving else None
-    if run.engine not in FILES or around.arch.experts is None or known:
+    if run.engine not in FILES or around.arch.experts is None or known or around.gpu.kind == UNIFIED:
         return ()
     return (with_serving(run, moe_on_cpu=True),)
 
 
 def layers_on_cpu(run: Run, around: Around) -> Sequence[Run]:
     """llama.cpp keeps fewer layers on the card, down to one."""
-    if run.engine not in FILES:
+    if run.engine not in FILES or around.gpu.kind == UNIFIED:
         return ()
     known = run.serving.n_gpu_layers if run.serving else None
     most = known if known is not None and 0 <= known <= around.arch.layers else around.arch.layers

@@ -66,8 +66,9 @@ def _plan(asked: Run, made: list[Made], around: Around) -> Plan | None:
         asked, whole = applied(asked, change), merged(whole, change)
         steps.append(step(one, change))
     last = made[-1]
+    host = last.outcome.host if last.outcome.host > made[0].was.host else 0
     return Plan(
         steps=[one.id for one in steps], chain=steps, change=whole, run=last.run,
         allocated_peak=last.outcome.allocated, device_peak=last.outcome.range, verdict=last.outcome.verdict or "fits",
-        commands=commands(last.run, whole),
+        host_ram=host, commands=commands(last.run, whole),
     )  # fmt: skip

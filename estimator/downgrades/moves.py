@@ -92,6 +92,8 @@ HARDWARE = ("cards", "card")
 """Moves that buy or rent."""
 SPARED = ("length", "context", "adamw-8bit", "paged")
 """Moves that change the job, or whose states cannot be sharded: not made where other hardware is needed anyway."""
+OFFLOADED = ("offload-optimizer", "offload-parameters")
+"""Moves that more cards make needless."""
 
 
 def moves_of(run: Run, ranks: dict[str, int]) -> list[Move]:

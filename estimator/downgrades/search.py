@@ -5,18 +5,21 @@ trying all sets: moves are added from the cheapest on until the run fits; then, 
 again where it fits without, or made as mild as it may be. This holds because no move that is kept raises the peak.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from estimator.downgrades.around import Around, Outcome
 from estimator.downgrades.flags import offered
+from estimator.downgrades.hardware import MOST_CARDS, most_cards
 from estimator.downgrades.mildest import mildest
-from estimator.downgrades.moves import HARDWARE, SPARED, Move, Rule, fixed
+from estimator.downgrades.moves import HARDWARE, OFFLOADED, SPARED, Move, Rule, fixed
 from estimator.schema import Run
 
 STRONGEST = -1
 MOST_HOST = 2 << 40
 """Bytes of host memory beyond which no move goes by itself: few machines have more than 2 TiB."""
+USUAL_HOST = {"laptop": 128 << 30, "consumer": 512 << 30, "workstation": 1 << 40}
+"""Bytes that computers with such cards may have; what needs more is planned only where no hardware does instead."""
 FIXED = ("card", "pool-share")
 """Moves whose one grade depends on the run: in a chain they stay as they were first made."""
 
@@ -58,6 +61,7 @@ class Search:
         self._around = around._replace(measure=self.measure)
         self._outcomes: dict[int, tuple[Run, Outcome | None]] = {id(run): (run, outcome)}
         self._grades: dict[tuple[Rule, int], tuple[Run, Sequence[Run]]] = {}
+        self.held: Callable[[Outcome], bool] = self.usual
 
     def measure(self, run: Run) -> Outcome | None:
         """What a run comes to; None where it is refused."""
@@ -69,6 +73,13 @@ class Search:
     def _held(self, found: Outcome) -> bool:
         """Whether a computer's own memory holds what it must; where it is not known, as much as servers have."""
         return self.run.host_ram_gib is not None or found.host <= max(MOST_HOST, self.outcome.host)
+
+    def usual(self, found: Outcome) -> bool:
+        """Whether computers with such cards usually have the memory of their own that a move asks for."""
+        gpu = self.around.gpu
+        small = gpu.kind == "class" and most_cards(gpu) == MOST_CARDS["consumer"]
+        most = MOST_HOST if self.run.host_ram_gib is not None else USUAL_HOST.get("consumer" if small else gpu.kind)
+        return found.host <= max(most or MOST_HOST, self.outcome.host)
 
     def grades(self, move: Move, run: Run) -> Sequence[Run]:
         """The runs after a move that the run's framework has switches for, the mildest first."""
@@ -82,6 +93,11 @@ class Search:
         """Whether a run surely fits."""
         found = self.measure(run)
         return found is not None and found.fits
+
+    def suits(self, run: Run) -> bool:
+        """Whether a run surely fits, and the computer's own memory is what a chain may ask for."""
+        found = self.measure(run)
+        return found is not None and found.fits and self.held(found)
 
 
 def singles(search: Search) -> Iterator[Made]:
@@ -105,32 +121,44 @@ def _shown(search: Search, move: Move, grades: Sequence[Run]) -> int:
 def chain(search: Search) -> list[Made]:
     """The cheapest chain that surely fits; empty where there is none.
 
-    First on the card as it is; where nothing fits it, on the least hardware, with the job as it was asked.
+    First on the card as it is; where nothing fits it, on the least hardware, with the job as it was asked; last with
+    more of the computer's own memory than such computers have.
     """
+    return _chain(search, search.usual) or _chain(search, lambda found: True)
+
+
+def _chain(search: Search, held: Callable[[Outcome], bool]) -> list[Made]:
+    search.held = held
     moves = [move for move in search.moves if not move.alone]
     start = Reached(search.run, search.outcome)
     found = _until_it_fits(search, [move for move in moves if move.name not in HARDWARE], start)
     if not found.outcome.fits and (alone := _one_that_fits(search)) is not None:
         return [alone]
     if not found.outcome.fits:
-        kept = _kept(search, tuple(pick for pick in found.picks if pick.move.name not in SPARED))
-        found = _on_hardware(search, [move for move in moves if move.name in HARDWARE], kept or start) or found
+        starts = [_kept(search, found.picks, names) or start for names in (SPARED, (*SPARED, *OFFLOADED))]
+        found = _on_hardware(search, [move for move in moves if move.name in HARDWARE], starts) or found
     return _told(search, _no_more_than_needed(search, found.picks)) if found.outcome.fits else []
 
 
-def _on_hardware(search: Search, moves: list[Move], reached: Reached) -> Reached | None:
-    """The chain with the cheapest hardware that holds the run: more of the cards or another, never both."""
-    tried = (_with(search, reached, move) for move in moves)
+def _on_hardware(search: Search, moves: list[Move], starts: list[Reached]) -> Reached | None:
+    """The chain with the cheapest hardware that holds the run: more of the cards or another, never both.
+
+    What waits in the computer's memory may stand in the way of more cards: it is tried without, too.
+    """
+    tried = (_with(search, reached, move) for move in moves for reached in starts)
     return next((one for one in tried if one is not None and one.outcome.fits), None)
 
 
 def _one_that_fits(search: Search) -> Made | None:
     """A move that does it alone, where a cheaper one stands in its way: a 4-bit base is not streamed from the host."""
     names = {move.name for move in search.moves if not move.alone and move.name not in HARDWARE}
-    return next((made for made in singles(search) if made.move in names and made.outcome.fits), None)
+    fitting = (made for made in singles(search) if made.move in names and made.outcome.fits)
+    return next((made for made in fitting if search.held(made.outcome)), None)
 
 
-def _kept(search: Search, picks: tuple[Pick, ...]) -> Reached | None:
+def _kept(search: Search, picks: tuple[Pick, ...], without: tuple[str, ...]) -> Reached | None:
+    """The chain without some moves."""
+    picks = tuple(pick for pick in picks if pick.move.name not in without)
     run = _run(search, picks)
     found = search.measure(run)
     return Reached(run, found, picks) if found is not None else None
@@ -163,7 +191,7 @@ def _with_more(search: Search, reached: Reached, waiting: list[Move]) -> tuple[R
 def _with(search: Search, reached: Reached, move: Move) -> Reached | None:
     grades = search.grades(move, reached.run)
     found = search.measure(grades[-1]) if grades else None
-    if found is None or not (found.helps(reached.outcome) or found.fits):
+    if found is None or not search.held(found) or not (found.helps(reached.outcome) or found.fits):
         return None
     pick = Pick(fixed(move, grades[-1]) if move.last or move.name in FIXED else move)
     return Reached(grades[-1], found, (*reached.picks, pick))
@@ -174,7 +202,7 @@ def _no_more_than_needed(search: Search, picks: tuple[Pick, ...]) -> tuple[Pick,
     for move in sorted((pick.move for pick in picks), key=lambda move: -search.rank[move.name]):
         place = next(index for index, pick in enumerate(picks) if pick.move.name == move.name)
         without = (*picks[:place], *picks[place + 1 :])
-        picks = without if search.fits(_run(search, without)) else _milder(search, picks, place)
+        picks = without if search.suits(_run(search, without)) else _milder(search, picks, place)
     return picks
 
 
@@ -187,7 +215,7 @@ def _milder(search: Search, picks: tuple[Pick, ...], place: int) -> tuple[Pick, 
 
     def look(grade: int) -> tuple[Run, Outcome | None]:
         run = _run(search, (*before, Pick(move, grade), *after))
-        return run, search.measure(run)
+        return run, search.measure(run) if search.suits(run) else None
 
     grade = mildest(count, look)
     return (*before, Pick(move, grade), *after)

@@ -29,6 +29,8 @@ class Told:
         self.variants = [
             *(["adapted"] if run.task == "train" and adapted(made.before) else []),
             *(["larger"] if made.move == "cards" and run.gpu != made.before.gpu else []),
+            *_kinds_of_card(made),
+            *_kinds_of_sharing(run),
             *(["online"] if made.move == "length" and completion_of(run) else []),
             *(["packed"] if run.packing else []),
             *(["grown"] if effective_batch(run) > effective_batch(made.before) else []),
@@ -38,7 +40,7 @@ class Told:
         before, before_zh = table()["method"].get(made.before.method, ("", ""))
         size = _size(made)
         named = {"method_before": before, "method_before_zh": before_zh, "size": size, "article": article(size)}
-        self.figures = figures(run) | named
+        self.figures = figures(run) | named | {"gpu": run.gpu}
 
     def text(self, key: str, default: str = "") -> str:
         """A text or a cost with its figures filled in."""
@@ -55,6 +57,23 @@ class Told:
 def _size(made: Made) -> str:
     other = made.run.gpu if made.run.gpu != made.before.gpu else None
     return f"{find_gpu(other).nominal_gb:g}" if isinstance(other, str) else ""
+
+
+def _kinds_of_sharing(run: Run) -> list[str]:
+    """Whether experts are dealt out among cards, and nothing else is."""
+    if run.parallel is None or run.parallel.expert == 1:
+        return []
+    return [*(["dealt"] if run.parallel.tensor == 1 else []), "experts"]
+
+
+def _kinds_of_card(made: Made) -> list[str]:
+    """Whether another card has a name of its own, and whether several are needed."""
+    gpu = made.run.gpu
+    if made.move != "card" or not isinstance(gpu, str):
+        return []
+    several = ["several"] if (made.run.gpu_count or 1) > 1 else []
+    named = [] if find_gpu(gpu).kind == "class" else ["named"]
+    return [*(["several_named"] if several and named else []), *several, *named]
 
 
 def article(size: str) -> str:
@@ -82,6 +101,7 @@ def step(made: Made, change: dict[str, Any]) -> Step:
             "quality_cost": told.text("quality"),
             "money_cost": told.text("money", "none"),
             "verdict": made.outcome.verdict,
+            "host_ram": host,
             "commands": commands(made.run, change),
         }
     )

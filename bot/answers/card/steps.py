@@ -1,6 +1,7 @@
 """What to change first, in words."""
 
 from bot.answers.card.voice import Voice, coarse
+from bot.answers.changes import LEAST_HOST
 from bot.answers.useful import most_useful
 from estimator.schema import Estimate, Step
 
@@ -12,11 +13,14 @@ def plan_line(voice: Voice) -> list[str]:
     """The cheapest chain that fits, or that nothing on this card does."""
     found = voice.answer.estimates[0]
     if not found.plan:
-        return []
+        return [voice.say("no_plan")] if found.fit.verdict in ("tight", "does_not_fit") else []
     titles = [title_of(voice, step) for step in found.plan.chain or _named(found.downgrades, found.plan.steps)]
-    verdict = voice.name("verdict", found.plan.verdict)
-    chain = " + ".join(titles)
-    return [voice.say("plan", chain=chain, peak=coarse(found.plan.allocated_peak), verdict=verdict)]
+    figures = [voice.say("peak", peak=coarse(found.plan.allocated_peak)), voice.name("verdict", found.plan.verdict)]
+    if found.plan.host_ram >= LEAST_HOST:
+        figures.append(voice.say("host", size=f"{coarse(found.plan.host_ram)} GiB"))
+    bought = any(step.money_cost != "none" for step in found.plan.chain)
+    told = voice.name("sign", "comma").join(figures)
+    return [voice.say("plan_hardware" if bought else "plan", chain=" + ".join(titles), figures=told)]
 
 
 def listed(found: Estimate) -> list[Step]:

@@ -8,7 +8,7 @@ from estimator.catalogue import find_gpu
 from estimator.downgrades import applied
 from estimator.downgrades.hardware import most_cards
 from estimator.estimate import estimate
-from estimator.schema import Estimate, Run, Step
+from estimator.schema import Estimate, Plan, Run, Step
 
 HARDWARE = ("cards-", "card-")
 
@@ -39,7 +39,7 @@ def test_a_plan_has_one_move_to_other_hardware(fields: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("gpu", "most"),
-    [("RTX 3090", 8), ("A100 80GB", 64), ("Apple M3 Max 36GB", 1), ("RTX 4090 Laptop", 1), ("24GB", 8), ("80GB", 64)],
+    [("RTX 3090", 8), ("A100 80GB", 512), ("Apple M3 Max 36GB", 1), ("RTX 4090 Laptop", 1), ("24GB", 8), ("80GB", 512)],
 )
 def test_how_many_cards_of_a_kind(gpu: str, most: int) -> None:
     assert most_cards(find_gpu(gpu)) == most
@@ -170,3 +170,65 @@ def test_what_no_single_card_holds_is_spread_over_the_fewest_of_a_server(
     spread = parallel.model_copy(update={"tensor": fewer}) if parallel.tensor > 1 else parallel
     less = plan.run.model_copy(update={"gpu_count": fewer, "parallel": spread})
     assert estimate(less, steps=False).fit.verdict != "fits"
+
+
+def planned(**fields: Any) -> Plan:
+    """The plan of a run that does not fit, which when estimated anew does."""
+    plan = estimate(Run.model_validate(fields)).plan
+    assert plan is not None and plan.run is not None
+    assert estimate(plan.run, steps=False).fit.verdict == "fits"
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("fields", "gpu"),
+    [
+        ({"model": "llama-3.1-70b", "method": "lora", "gpu": "Apple M3 Max 36GB"}, "Apple M2 Ultra 192GB"),
+        ({"model": "deepseek-v3", "task": "infer", "engine": "ollama", "weight_format": "Q4_K_M", "gpu": "M3 Max 36GB"},
+         "Apple M3 Ultra 512GB"),
+        ({"model": "qwen2.5-14b", "method": "lora", "gpu": "RTX 4090 Laptop", "packing": True}, None),
+    ],
+)  # fmt: skip
+def test_who_can_use_one_makers_cards_alone_is_told_of_those(fields: dict[str, Any], gpu: str | None) -> None:
+    plan = planned(**fields)
+    assert plan.run is not None
+    assert plan.run.gpu == (gpu or fields["gpu"])
+    if gpu:
+        assert gpu in plan.chain[-1].title
+        assert gpu in plan.chain[-1].title_zh
+
+
+def test_nothing_goes_to_the_cpu_where_both_share_one_memory() -> None:
+    found = lowered(model="llama-3.1-70b", task="infer", engine="llama.cpp", weight_format="Q8_0", gpu="M3 Max 36GB")
+    assert not [step for step in told(found) if "-on-cpu" in step.id]
+
+
+def test_several_cards_are_changed_for_as_many() -> None:
+    found = lowered(model="qwen2.5-14b", method="lora", gpu="12GB", gpu_count=2, parallel={"engine": "ddp", "data": 2})
+    step = next(step for step in told(found) if step.id.startswith("card-"))
+    assert step.title.startswith("2 cards of ")
+    assert step.title_zh.startswith("换成 2 张")
+
+
+def test_a_plan_asks_for_no_more_memory_than_such_computers_have() -> None:
+    """Streaming 70 B parameters with their states needs more than a terabyte: it is told, but not planned on a 3090."""
+    run = {"model": "llama-3.1-70b", "method": "full", "gpu": "RTX 3090", "framework": "trl"}
+    step = next(step for step in lowered(**run).downgrades if step.id == "offload-parameters")
+    assert step.verdict == "fits"
+    assert step.host_ram > 1 << 40
+    plan = planned(task="train", **run)
+    assert plan.host_ram < 512 << 30
+    assert plan.steps[-1].startswith("cards-")
+    assert planned(task="train", host_ram_gib=2048, **run).steps == ["offload-parameters"]
+
+
+def test_experts_are_dealt_out_before_layers_are_shared() -> None:
+    plan = planned(
+        model="mixtral-8x7b", task="train", method="full", framework="megatron", gpu="A100 80GB", gpu_count=8
+    )
+    assert plan.run is not None and plan.run.parallel is not None
+    assert plan.run.parallel.expert == 8
+    assert plan.run.gpu_count == 16
+    assert "--expert-model-parallel-size 8" in plan.commands
+    assert "torchrun --nnodes 2 --nproc_per_node 8" in plan.commands
+    assert "expert parallel" in plan.chain[-1].title
