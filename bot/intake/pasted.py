@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bot.reading.read import Reading
 
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _KEYS = re.compile(r"^[ \t]*[\"']?[a-z][\w.-]*[\"']?[ \t]*[:=][ \t]*\S", re.MULTILINE)
 _LAUNCH = re.compile(
     r"^[^\n]{0,120}?\b(?:accelerate|torchrun|deepspeed|python3?|trl|axolotl|llamafactory-cli|swift|megatron|tune|litgpt"

@@ -223,9 +223,9 @@ class History:
         ).fetchall()
         return [Run(*row) for row in rows]
 
-    def offers(self, gpu: str | None = None) -> list[Offer]:
+    def offers(self) -> list[Offer]:
         """Every offer that is not gone at its last believed price; a provider's from the source believed first."""
-        rows = self._rows("offers.gone is null", (), None, gpu)
+        rows = self._rows("offers.gone is null", ())
         return list(of_best_source(rows))
 
     def held_back(self) -> list[Offer]:
@@ -237,10 +237,10 @@ class History:
         ).fetchall()
         return [offer_of(row) for row in rows]
 
-    def at(self, moment: float, gpu: str | None = None) -> dict[tuple[Any, ...], Offer]:
+    def at(self, moment: float) -> dict[tuple[Any, ...], Offer]:
         """Every offer that stood at a time, by source and key, with its price then."""
         where = "offers.first_seen <= ? and (offers.gone is null or offers.gone > ?)"
-        rows = self._rows(where, (moment, moment), moment, gpu)
+        rows = self._rows(where, (moment, moment), moment)
         return {(row[0], *offer.key): offer for row, offer in rows}
 
     def changes(self, since: float, until: float) -> tuple[list[Offer], list[Offer]]:
@@ -271,15 +271,12 @@ class History:
                 found.append((offer, max(begin, since), end, offer.usd_per_gpu_hour))
         return found
 
-    def _rows(
-        self, where: str, values: tuple[Any, ...], moment: float | None = None, gpu: str | None = None
-    ) -> list[tuple[Row, Offer]]:
-        wanted = (END_OF_TIME if moment is None else moment, *values, *((gpu,) if gpu else ()))
+    def _rows(self, where: str, values: tuple[Any, ...], moment: float = END_OF_TIME) -> list[tuple[Row, Offer]]:
         rows = self._database.execute(
             f"select {COLUMNS} from offers join observations seen on seen.offer = offers.id and seen.at ="  # noqa: S608
             " (select max(at) from observations good where good.offer = offers.id and good.quality != 'quarantined'"
-            f" and good.at <= ?) where {where} {'and offers.gpu = ?' if gpu else ''}",
-            wanted,
+            f" and good.at <= ?) where {where}",
+            (moment, *values),
         ).fetchall()
         return [(row, offer_of(row)) for row in rows]
 

@@ -6,9 +6,6 @@ from bot.reading.entries import Piece
 from bot.reading.facts import FILE, Fact, Facts
 
 SOURCE = "config.json"
-DROPPED = frozenset(
-    ("quantization_config", "torch_dtype", "dtype", "auto_map", "_name_or_path", "transformers_version")
-)
 
 
 def note_hub_config(facts: Facts, piece: Piece) -> None:

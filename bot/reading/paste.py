@@ -34,10 +34,6 @@ _FLAG = re.compile(r"[ \t]*--?[A-Za-z][\w.-]*(?:[ =]|\\|$)")
 _HYDRA = re.compile(r"[ \t]*\+{0,2}[\w./@]+=\S+[ \t]*\\?$")
 _KEY = re.compile(r"[ \t]*(?:-[ \t]+)?[\"']?[A-Za-z_][\w.\-/]*[\"']?[ \t]*:(?=[ \t]|$)")
 _ITEM = re.compile(r"[ \t]*-[ \t]+\S")
-_PYTHON = re.compile(
-    r"[ \t]*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w|def[ \t]+\w+\(|class[ \t]+\w+|@\w|with[ \t]|if[ \t].*:$"
-    r"|[\w., ]+[ \t]+=[ \t]+\S|[\w.]+\(|[\w.]+[ \t]*=[ \t]*[\w.]+\()"
-)
 _CALL = re.compile(r"\b[A-Za-z_][\w.]*\(\s*(?:#[^\n]*\s*)*(?:[\"'\w]|\*\*|\))")
 _CALLS = re.compile(r"^\s*(?:[\w.]+\s*=\s*)?[\w.]+\(|^\s*(?:from|import)\b")
 _SECTION = re.compile(r"(?m)^[ \t]*\[[\w.\"-]+\][ \t]*(?:#.*)?$")

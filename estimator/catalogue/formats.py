@@ -18,7 +18,6 @@ from estimator.errors import EstimatorError
 
 GROUPED = re.compile(r"(gptq|awq|hqq|int)-?(?:int)?([2348])-?(?:bits?)?(?:-?(?:g|gs|group)?-?(\d{2,4}|(?<=g)-1)g?)?")
 BPW = re.compile(r"(exl[23])-?(\d(?:\.\d+)?)-?(?:bpw)?|(\d(?:\.\d+)?)-?bpw")
-WHOLE_COLUMN = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ DPO_LOSSES = frozenset(
     ("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "aot", "apo_zero",
      "discopop", "sigmoid_norm", "aot_pair", "apo_down")
 )  # fmt: skip
-PREFERENCES = ("dpo", "kto", "orpo", "simpo", "grpo", "ppo")
 KERNELS = ("norm", "rope", "mlp", "lora")
 CUT_PLUGIN, LIGER_PLUGIN = "cutcrossentropy", "liger"
 
