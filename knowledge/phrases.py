@@ -6,11 +6,12 @@ several, ``(a|b)?`` or none, ``a?`` a letter or none; ``{word}`` any of the word
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+import tomli
 
 PIECES = re.compile(r"\{(?P<word>\w+)\}|(?P<sign>[()|?])|(?P<mark>##|[*~# ])|(?P<plain>[^*~# {}()|?]+)")
 MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", "##": r"\d{2,}", " ": "[ _-]{0,2}"}
@@ -27,7 +28,7 @@ Needed = list[tuple[str, ...]]
 @cache
 def shared_words() -> dict[str, list[str]]:
     """The lists of ``words.toml`` by name."""
-    words: dict[str, list[str]] = tomllib.loads(files("knowledge").joinpath("words.toml").read_text("utf-8"))
+    words: dict[str, list[str]] = tomli.loads(files("knowledge").joinpath("words.toml").read_text("utf-8"))
     return words
 
 

@@ -1,11 +1,11 @@
 """Entries as they are written, and as they are used."""
 
 import re
-import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+import tomli
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from knowledge.phrases import Phrase, phrase
@@ -108,7 +108,7 @@ def parsed(text: str) -> Entry:
     if not parts:
         raise ValueError("an entry begins with its front matter between lines of +++")
     bodies = {lang: _body(parts[2], lang) for lang in LANGUAGES}
-    return Entry(**tomllib.loads(parts[1]), bodies=bodies)
+    return Entry(**tomli.loads(parts[1]), bodies=bodies)
 
 
 def _body(text: str, lang: str) -> Body:
@@ -139,7 +139,7 @@ def entries() -> dict[str, Entry]:
 @cache
 def useless_anyway() -> list[Guarded]:
     """What does not help whatever the cause is."""
-    rows = tomllib.loads(files("knowledge").joinpath("useless.toml").read_text("utf-8"))["useless"]
+    rows = tomli.loads(files("knowledge").joinpath("useless.toml").read_text("utf-8"))["useless"]
     return [Guarded.model_validate(row) for row in rows]
 
 

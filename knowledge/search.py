@@ -1,7 +1,6 @@
 """The entry that answers a question: by its topics, its own phrases, else by full-text search, else none."""
 
 import re
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -106,7 +105,9 @@ def _coverage(words: list[str], held: str) -> float:
 @cache
 def _index() -> "sqlite_utils.db.Table":
     """All entries in memory, each language a row, with an index of three characters that serves Chinese and Latin."""
-    import sqlite_utils  # only questions that match no phrase need it
+    import sqlite3  # only questions that match no phrase need it
+
+    import sqlite_utils
 
     # built once, then only read, by whichever thread answers
     database = sqlite_utils.Database(sqlite3.connect(":memory:", check_same_thread=False))

@@ -1,7 +1,6 @@
 """An Answer becomes its text: one template per kind of reply and language."""
 
-from collections.abc import Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -109,12 +108,14 @@ def _price_teller(answer: Answer, ledger: Ledger) -> Any:
 
 def _choices(doubts: Sequence[Doubt]) -> list[Choice]:
     """What may have been meant by a value that cannot be read, the likest first."""
-    return [
-        Choice(field=doubt.name, value=value)
-        for doubt in doubts
-        if doubt.kind == "value"
-        for value in sorted(doubt.near, key=lambda near: -SequenceMatcher(None, near, doubt.value.lower()).ratio())
-    ]
+    wrong = [doubt for doubt in doubts if doubt.kind == "value"]
+    return [Choice(field=doubt.name, value=value) for doubt in wrong for value in _likest(doubt.near, doubt.value)]
+
+
+def _likest(near: Iterable[str], typed: str) -> list[str]:
+    from difflib import SequenceMatcher  # most values can be read
+
+    return sorted(near, key=lambda one: -SequenceMatcher(None, one, typed.lower()).ratio())
 
 
 def _sentences(answer: Answer, doubts: Sequence[Doubt]) -> list[str]:

@@ -64,22 +64,20 @@ def _json(found: object) -> str:
 
 def _refresh(lang: str) -> None:
     """Ask the sources now, and say on standard error how each fared."""
-    import sqlite3
     from contextlib import closing
 
     from bot.folders import data_folder
-    from bot.prices.current import FILE, unusable
-    from bot.prices.history import History
+    from bot.prices.current import opened, unusable
     from bot.prices.refresh import refresh, sources_of
     from bot.settings import settings_from_environment
 
     settings, folder = settings_from_environment(lang), data_folder()
     try:
         sources = sources_of(settings.vram_bot_price_sources.split(), folder, settings.vram_bot_price_table)
-        with closing(History(folder / FILE)) as history:
+        with closing(opened(folder)) as history:
             for outcome in refresh(sources, history):
                 click.echo(f"{outcome.source}: {outcome.sentence or outcome.status}", err=True)
-    except (sqlite3.Error, OSError) as error:
+    except OSError as error:
         raise WrongInput(say(lang, "prices.table_fault", sentence=unusable(folder, error))) from None
 
 

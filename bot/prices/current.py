@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -58,7 +57,7 @@ def market_in(folder: Path, now: datetime) -> Market:
     """What is known in a folder at a time; the snapshot alone where the folder cannot be used, which is told."""
     try:
         return _market_of(folder, now)
-    except (sqlite3.Error, OSError) as error:
+    except OSError as error:
         why = unusable(folder, error)
         log.warning("the prices file cannot be read, the snapshot is used: %s", why)
         return Market(_snapshot(), failed=(why, *_snapshot_failed()))
@@ -73,7 +72,7 @@ def _market_of(folder: Path, now: datetime) -> Market:
     from bot.prices.sources.table import table_in
 
     table = table_in(folder, chosen)
-    with closing(History(folder / FILE)) as history:
+    with _as_os_error(), closing(History(folder / FILE)) as history:
         if table is not None:
             reread(table, history, now)
         failed = tuple(run.error for run in history.runs() if run.status == "failed")
@@ -85,11 +84,9 @@ def _market_of(folder: Path, now: datetime) -> Market:
 def history_in(folder: Path) -> Iterator["History | None"]:
     """The history of a folder; None where there is none, or where it cannot be used, which ``market_in`` tells."""
     history = None
-    with suppress(sqlite3.Error, OSError):
+    with suppress(OSError):
         if (folder / FILE).exists():
-            from bot.prices.history import History
-
-            history = History(folder / FILE)
+            history = opened(folder)
     try:
         yield history
     finally:
@@ -97,9 +94,28 @@ def history_in(folder: Path) -> Iterator["History | None"]:
             history.close()
 
 
-def unusable(folder: Path, error: sqlite3.Error | OSError) -> str:
+def opened(folder: Path) -> "History":
+    """The history of a folder, made where there is none. Raises OSError."""
+    from bot.prices.history import History
+
+    with _as_os_error():
+        return History(folder / FILE)
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    """SQLite's errors are told as those of the file that they are of."""
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(str(error)) from error
+
+
+def unusable(folder: Path, error: OSError) -> str:
     """Why the prices of a folder cannot be used."""
-    return f"{folder / FILE}: {getattr(error, 'strerror', None) or error}"
+    return f"{folder / FILE}: {error.strerror or error}"
 
 
 def reread(table: "OwnTable", history: "History", now: datetime) -> None:

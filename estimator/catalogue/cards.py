@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from statistics import median
 
 from estimator.datafiles import read_text
 
@@ -96,6 +95,8 @@ def class_totals(nominal: int) -> tuple[float, float] | None:
 @cache
 def class_middle(nominal: int) -> float | None:
     """The real total, in GiB, that half of those cards reach: what one of which only the size is known may have."""
+    from statistics import median  # most cards are named
+
     totals = [(low + high) / 2 for low, high in _totals(nominal)]
     return median(totals) if totals else None
 

@@ -1,15 +1,16 @@
 """The move table (data/downgrades.toml): order, names, costs and what changes for the result."""
 
-import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+import tomli
 
 
 @cache
 def table() -> dict[str, Any]:
     """The file, parsed once."""
-    return tomllib.loads(files("estimator").joinpath("data/downgrades.toml").read_text("utf-8"))
+    return tomli.loads(files("estimator").joinpath("data/downgrades.toml").read_text("utf-8"))
 
 
 @cache

@@ -1,11 +1,11 @@
 """What to type for a change of a run, per framework or engine (data/flags.toml)."""
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import tomli
 from pydantic import BaseModel
 
 from estimator.downgrades.figures import figures
@@ -19,7 +19,7 @@ WITH_METHOD = ("adapter.rank", "weight_format")
 
 @cache
 def _tables() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(files("estimator").joinpath("data/flags.toml").read_text("utf-8"))
+    return tomli.loads(files("estimator").joinpath("data/flags.toml").read_text("utf-8"))
 
 
 @cache

@@ -1,11 +1,12 @@
 """Constants of the engines by version, read from ``data/serving.toml``."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
+
+import tomli
 
 GIB = 1 << 30
 Version = tuple[int, ...]
@@ -14,7 +15,7 @@ Version = tuple[int, ...]
 @lru_cache(maxsize=1)
 def facts() -> dict[str, Any]:
     """The whole table."""
-    return tomllib.loads(files("estimator").joinpath("data/serving.toml").read_text(encoding="utf-8"))
+    return tomli.loads(files("estimator").joinpath("data/serving.toml").read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=256)

@@ -1,13 +1,13 @@
 """The numbers of an error message: which family it is of, and its sizes in bytes."""
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import prod
 from typing import Any
 
+import tomli
 from pydantic import BaseModel, ConfigDict, model_serializer
 
 from knowledge.logs.sizes import bytes_of
@@ -83,7 +83,7 @@ class Family:
 @cache
 def families() -> tuple[Family, ...]:
     """All families in the order in which they win."""
-    rows = tomllib.loads(files("knowledge.logs").joinpath("families.toml").read_text("utf-8"))["family"]
+    rows = tomli.loads(files("knowledge.logs").joinpath("families.toml").read_text("utf-8"))["family"]
     return tuple(_family(row) for row in rows)
 
 

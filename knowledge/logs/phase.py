@@ -1,10 +1,11 @@
 """In which phase of a run memory ran out."""
 
 import re
-import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+import tomli
 
 from knowledge.phrases import Phrase, phrase
 
@@ -20,7 +21,7 @@ PASSES = ("forward", "backward", "loss", "unknown")
 
 @cache
 def _table() -> dict[str, Any]:
-    return tomllib.loads(files("knowledge.logs").joinpath("phases.toml").read_text("utf-8"))
+    return tomli.loads(files("knowledge.logs").joinpath("phases.toml").read_text("utf-8"))
 
 
 @cache
