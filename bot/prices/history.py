@@ -14,7 +14,7 @@ import sqlite_utils
 
 from bot.prices.checks import checked, moved
 from bot.prices.offers import Offer, Quality
-from bot.prices.rows import AT, COLUMNS, DAY, Row, day_of, of_best_source, offer_of
+from bot.prices.rows import AT, COLUMNS, DAY, END_OF_TIME, Row, day_of, of_best_source, offer_of
 from bot.prices.sources import Fetched
 
 MISSED_UNTIL_GONE = 2
@@ -23,7 +23,6 @@ KEEP_DAYS, KEEP_RUNS_DAYS = 400.0, 60.0
 SAME = 1e-6
 KEY = ("source", "provider", "instance", "region", "gpu", "gpu_count", "spot")
 WAIT_MS = 10_000
-END_OF_TIME = 9e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +277,7 @@ class History:
             f" and good.at <= ?) where {where}",
             (moment, *values),
         ).fetchall()
-        return [(row, offer_of(row)) for row in rows]
+        return [(row, offer_of(row, moment)) for row in rows]
 
     def close(self) -> None:
         """Close the file."""

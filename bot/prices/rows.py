@@ -23,15 +23,20 @@ AT, _SEEN = 22, 20
 """Where in a row the time of the price stands, and when a source confirmed it last."""
 
 
-def offer_of(row: Row) -> Offer:
-    """The offer of a row of these columns."""
+END_OF_TIME = 9e15
+
+
+def offer_of(row: Row, until: float = END_OF_TIME) -> Offer:
+    """The offer of a row of these columns, as it was known at a time: no later day is told of it."""
     (_, gpu, provider, classed, instance, count, region, part, spot, usd, native, currency, dated, told_by, url, note,
      statistic, n_offers, quality, reason, last_seen, valid_until, _at) = row  # fmt: skip
+    seen = min(last_seen, until)
+    day = day_of(seen)
     return Offer(
         gpu=gpu, provider=provider, provider_class=classed, instance=instance, gpu_count=count, region=region,
         region_class=part, spot=bool(spot), usd_per_gpu_hour=usd, native_price=native, currency=currency,
-        as_of=dated or day_of(last_seen), source=told_by, url=url, note=note, statistic=statistic, n_offers=n_offers,
-        quality=quality, reason=reason, seen_at=datetime.fromtimestamp(last_seen, UTC), valid_until=valid_until,
+        as_of=min(dated or day, day), source=told_by, url=url, note=note, statistic=statistic, n_offers=n_offers,
+        quality=quality, reason=reason, seen_at=datetime.fromtimestamp(seen, UTC), valid_until=valid_until,
     )  # fmt: skip
 
 

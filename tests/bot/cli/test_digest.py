@@ -49,11 +49,13 @@ def test_workloads_cards_and_currency_are_chosen(folder: Path, capsys: Capture) 
 def recorded(folder: Path, now: datetime) -> None:
     """Three providers that fell by a tenth yesterday evening, one that came, one that left."""
     history, start = History(folder / FILE), now.timestamp() - 4 * DAY
-    names = ("a", "b", "c")
-    history.record("s", Fetched([*(made(0.5, provider=name) for name in names), made(0.6, provider="left")], 4), start)
-    later = [*(made(0.45, provider=name) for name in names), made(0.4, provider="came")]
-    for days in (3.6, 3.7, 3.99):
-        history.record("s", Fetched(later, 4), start + days * DAY)
+    first = {"a": 0.5, "b": 0.5, "c": 0.5, "left": 0.6}
+    later = {"a": 0.45, "b": 0.45, "c": 0.45, "came": 0.4}
+    for days, prices in ((0, first), (3.6, later), (3.7, later), (3.99, later)):
+        at = start + days * DAY
+        day = datetime.fromtimestamp(at, UTC).date().isoformat()
+        offers = [made(price, provider=name, as_of=day) for name, price in prices.items()]
+        history.record("s", Fetched(offers, 4), at)
     history.close()
 
 
@@ -68,7 +70,8 @@ def test_a_day_is_compared_with_the_day_before(folder: Path, capsys: Capture) ->
     past = run(
         capsys, "digest", "--gpus", "4090", "--date", (now - timedelta(days=2)).date().isoformat(), "--lang", "en"
     )
-    assert "Quiet since" in past.out and "came" not in past.out and before not in past.out
+    assert "Quiet since" in past.out and "came" not in past.out
+    assert before not in past.out and now.date().isoformat() not in past.out
     found = json.loads(run(capsys, "digest", "--gpus", "4090", "--json").out)
     assert found["quiet"] is False and found["moved"][0]["change"] == -10.0 and found["day"] == now.date().isoformat()
 
