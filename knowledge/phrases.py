@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 
 import tomli
 
@@ -18,6 +19,8 @@ MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", "##": r"\d{2,}", " ": 
 LONGEST_QUOTE = 60
 MOST_PLACES = 100
 """Words that occur more often do not narrow a search down."""
+SCANNED = frozenset({"{oom}"})
+"""Lists in many phrases, whose words are rarer together than each by itself: a text is scanned for them once."""
 WORD = 40
 """A word, a number or one of a list is at most about so long."""
 
@@ -38,13 +41,22 @@ class Text:
     def __init__(self, lowered: str) -> None:
         self.lowered = lowered
         self._places: dict[str, tuple[int, ...]] = {}
+        self._of_group: dict[int, list[int]] = {}
         self._found: dict[str, str] = {}
 
     def places(self, piece: str) -> tuple[int, ...]:
-        """Where a plain word occurs, the first places."""
+        """Where a plain word, or one of a list that is looked for as a whole, occurs: the first places."""
         places = self._places.get(piece)
         if places is None:
-            places = self._places[piece] = tuple(_places(piece, self.lowered))
+            found = _list_places(piece, self.lowered) if piece in SCANNED else _places(piece, self.lowered)
+            places = self._places[piece] = tuple(found)
+        return places
+
+    def places_of(self, group: tuple[str, ...]) -> list[int]:
+        """Where any word of a group occurs; many phrases need the same groups, which are one object each."""
+        places = self._of_group.get(id(group))
+        if places is None:
+            places = self._of_group[id(group)] = [at for piece in group for at in self.places(piece)]
         return places
 
     def found(self, phrase: "Phrase") -> str:
@@ -62,6 +74,11 @@ def _places(piece: str, lowered: str) -> Iterator[int]:
             return
         yield at
         at = lowered.find(piece, at + 1)
+
+
+def _list_places(name: str, lowered: str) -> Iterator[int]:
+    pattern = _compiled(phrase(name).pattern)
+    return (found.start() for found in islice(pattern.finditer(lowered), MOST_PLACES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +102,8 @@ class Phrase:
     def searched_in(self, text: Text) -> str:
         """The same, searched for around the needed words that are rarest in the text."""
         rarest: list[int] | None = None
-        for pieces in self.needed:
-            places = [at for piece in pieces for at in text.places(piece)]
+        for group in self.needed:
+            places = text.places_of(group)
             if not places:
                 return ""
             if len(places) < MOST_PLACES and (rarest is None or len(places) < len(rarest)):
@@ -124,7 +141,11 @@ def phrase(text: str) -> Phrase:
     if end != len(pieces):
         raise ValueError(f"brackets without their pair: {text}")
     reach = len(text) + 45 * text.count("*") + WORD * (1 + text.count("~") + text.count("#") + text.count("{"))
-    return Phrase(text, pattern, tuple(needed), reach)
+    return Phrase(text, pattern, tuple(_GROUPS.setdefault(words, words) for words in needed), reach)
+
+
+_GROUPS: dict[tuple[str, ...], tuple[str, ...]] = {}
+"""Each group of words once, so that a text knows it by its identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +234,8 @@ def _part(pieces: _Pieces, position: int) -> tuple[str, Needed, int]:
     if piece["word"]:
         options = [phrase(option) for option in shared_words()[piece["word"]]]
         joined = "|".join(option.pattern for option in options)
-        return f"(?:{joined})", _any_of([list(option.needed) for option in options]), position + 1
+        whole: Needed = [(piece[0],)] if piece[0] in SCANNED else _any_of([list(option.needed) for option in options])
+        return f"(?:{joined})", whole, position + 1
     if piece["mark"]:
         return MARKS[piece["mark"]], [], position + 1
     optional = position + 1 < len(pieces.found) and pieces.sign(position + 1) == "?"

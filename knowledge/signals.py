@@ -1,10 +1,13 @@
 """Signals of the entries: phrases that a text may hold, and comparisons of facts."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from knowledge.facts import Facts, holds, told
 from knowledge.phrases import Phrase, Text, phrase
+
+MOST_QUOTES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,14 @@ class Signal:
 
     def evidence(self, text: Text, facts: Facts) -> list[str] | None:
         """What speaks for the entry, None when the signal does not hold."""
-        if not all(holds(one, facts) for one in self.facts) or any(one.found_in(text) for one in self.unless):
+        if not all(holds(one, facts) for one in self.facts):
             return None
-        quotes = [words for one in self.says if (words := one.found_in(text))]
-        if (self.says and not quotes) or (self.beside and not any(one.found_in(text) for one in self.beside)):
+        quotes = list(islice((words for one in self.says if (words := one.found_in(text))), MOST_QUOTES))
+        if (self.says and not quotes) or any(one.found_in(text) for one in self.unless):
             return None
-        return [f'"{words}"' for words in quotes[:2]] + [told(one, facts) for one in self.facts]
+        if self.beside and not any(one.found_in(text) for one in self.beside):
+            return None
+        return [f'"{words}"' for words in quotes] + [told(one, facts) for one in self.facts]
 
 
 def signal(row: dict[str, Any]) -> Signal:

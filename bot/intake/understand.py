@@ -1,6 +1,7 @@
 """The one way from a message (and what was said before it) to a question with its runs."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bot.intake.amounts import read_amounts
@@ -51,6 +52,8 @@ SMALL_MODELS, LARGE_MODELS = ("3b", "7b", "14b", "32b"), ("7b", "14b", "32b", "7
 MOST_OF_A_DESKTOP = 24
 
 MOST_HISTORY = 10
+MOST_WORDS = 2000
+"""Characters around a config that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,12 @@ def read_sheet(text: str) -> Sheet:
     return sheet
 
 
+@lru_cache(maxsize=2)
+def words_around(text: str) -> Sheet:
+    """The words around a config or command, read once for what they name and for what they ask."""
+    return read_sheet(text[:MOST_WORDS])
+
+
 def _understand_one(text: str, previous: Question | None) -> Question:
     paste = pasted(text)
     if paste is not None:
@@ -165,7 +174,7 @@ def _of_paste(paste: "Reading", previous: Question | None) -> Question:
         return Question("clarify", "other", paste=paste)
     before = previous.spoken[0] if previous and previous.spoken else None
     run = run_of_paste(paste, before)
-    asked = asked_in(read_sheet(paste.words)).question if paste.words else None
+    asked = asked_in(words_around(paste.words)).question if paste.words else None
     question = asked or ("fit" if run.get("gpu") else "need_memory")
     missing = [name for name in ("model", "gpu") if not run.get(name)]
     runs, open_ones = with_open_readings([run]) if run.get("model") else ([run], [])

@@ -2,18 +2,15 @@
 
 from bot.reading.draft import Draft
 
-MOST_WORDS = 2000
-
 
 def note_prose(draft: Draft, words: str) -> None:
     """``gpu`` and ``gpu_count`` from the words, where the config leaves them open."""
-    text = words[:MOST_WORDS]
-    if not text or not draft.run:
+    if not words or not draft.run or "gpu" in draft.run:
         return
     from bot.intake.runs import spoken_runs
-    from bot.intake.understand import read_sheet
+    from bot.intake.understand import words_around
 
-    spoken = spoken_runs(read_sheet(text))
+    spoken = spoken_runs(words_around(words))
     if not spoken or not spoken[0].get("gpu"):
         return
     found = spoken[0]
