@@ -110,7 +110,8 @@ async def test_bad_values_get_one_sentence_and_change_nothing(lab: SimpleNamespa
 
 async def test_what_is_due_is_posted_once_with_a_picture(lab: SimpleNamespace) -> None:
     daily = lab.env.bot.daily
-    at = (datetime.now(UTC) - timedelta(minutes=5)).strftime("%H:%M")
+    moment = datetime.now(UTC) - timedelta(minutes=5)  # of yesterday, shortly after midnight
+    at = moment.strftime("%H:%M")
     wanted = Subscription(channel=lab.channel.id, guild=lab.guild.id, by=lab.ann.id, at=at, zone="UTC", lang="en",
                           currency="USD", since=0.0)  # fmt: skip
     await daily.stored(Ledger.keep, wanted)
@@ -118,7 +119,7 @@ async def test_what_is_due_is_posted_once_with_a_picture(lab: SimpleNamespace) -
     assert (first.posted, second.posted) == (1, 0)
     assert len(digests(lab)) == 1
     assert lab.channel.last_message.attachments[0].filename == "prices.png"
-    assert await daily.find(SimpleNamespace(subscription=wanted, day=datetime.now(UTC).date()), 0.0)
+    assert await daily.find(SimpleNamespace(subscription=wanted, day=moment.date()), 0.0)
 
 
 async def test_a_post_is_known_again_in_whatever_language_it_was_sent(lab: SimpleNamespace) -> None:
