@@ -7,11 +7,10 @@ from estimator.downgrades.around import Around
 from estimator.downgrades.hardware import Lazily
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import KVCache, Run, Serving
+from estimator.serving.engines import FILES
 from estimator.serving.plan import SERVERS, plan_of
 from estimator.serving.solve import SHARED, utilization_needed
 
-FILES = ("llama.cpp", "ollama")
-"""Engines that run GGUF files."""
 GGUF = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M")
 GGUF_LOW = ("Q3_K_M", "Q2_K")
 FULL_TYPES = (None, "auto", "f16", "fp16", "bf16", "fp32", "float16", "bfloat16")

@@ -1,7 +1,7 @@
 """The digest of the real process over a real socket: killed between Discord's taking a post and its answer."""
 
 import sqlite3
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ def digests(channel: Any) -> list[str]:
     return [text(one) for one in channel.bot_messages() if "GPU prices ·" in text(one)]
 
 
-def due_now(scene: Any, folder: Path, *channels: Any) -> None:
-    """Channels whose post was due some minutes ago; the last of them was refused twice before."""
+def due_now(scene: Any, folder: Path, *channels: Any) -> date:
+    """Channels whose post was due some minutes ago, and on which day; the last was refused twice before."""
     at = datetime.now(UTC) - timedelta(minutes=5)
     ledger = Ledger(folder / "digest.db")
     for channel in channels:
@@ -36,6 +36,7 @@ def due_now(scene: Any, folder: Path, *channels: Any) -> None:
     for _ in range(2):
         ledger.failed(int(channels[-1].id))
     ledger.close()
+    return at.date()
 
 
 def age_claims(folder: Path) -> None:
@@ -49,7 +50,7 @@ async def test_a_post_that_discord_took_is_not_sent_again_after_a_kill(tmp_path:
         scene = made_scene(standin, tmp_path)
         shut = scene.world.text_channel(scene.world.guilds[scene.channel.guild_id], "shut")
         shut.bot_may = False
-        due_now(scene, tmp_path, scene.channel, shut)
+        day = due_now(scene, tmp_path, scene.channel, shut)
         standin.fail("POST", rf"/channels/{scene.channel.id}/messages$", status=0, arrives=True)
 
         scene.environment["VRAM_BOT_DRAWERS"] = "0"  # a killed process leaves the one that draws behind for a while
@@ -72,7 +73,7 @@ async def test_a_post_that_discord_took_is_not_sent_again_after_a_kill(tmp_path:
             await scene.answers(scene.channel, 2)
         assert len(digests(scene.channel)) == 1 and digests(shut) == []
         ledger = Ledger(tmp_path / "digest.db")
-        post = ledger.post(int(scene.channel.id), datetime.now(UTC).date())
+        post = ledger.post(int(scene.channel.id), day)
         assert post is not None and post.state == "posted" and post.message is not None
         assert [one.channel for one in ledger.enabled()] == [int(scene.channel.id)]
         ledger.close()
