@@ -1,6 +1,7 @@
 """Writes docs/accuracy.md from the case files: ``python -m docs.accuracy``."""
 
 from collections import defaultdict
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -112,7 +113,7 @@ def picture(rows: list[Measured]) -> str:
     bars = "".join(
         f'<rect x="{60 + 50 * place}" y="{260 - count}" width="46" height="{count}" fill="#4878a8"/>'
         f'<text x="{83 + 50 * place}" y="{255 - count}" text-anchor="middle">{count}</text>'
-        f'<text x="{62 + 50 * place}" y="276">{name}</text>'
+        f'<text x="{62 + 50 * place}" y="276">{escape(name)}</text>'
         for place, (count, name) in enumerate(zip(counts, names, strict=True))
     )
     title = f"relative error of {len(rows)} published peaks; each bar begins at the error below it"

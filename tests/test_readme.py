@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import resvg_py
 
 from bot.intake.understand import understand
 from bot.texts import texts
@@ -68,3 +69,16 @@ def test_what_the_readme_links_to_exists(target: str) -> None:
 @pytest.mark.parametrize("example", [one for lang in ("en", "zh") for one in texts(lang)["help"]["examples"]])
 def test_an_example_of_the_help_is_answered(example: str) -> None:
     assert understand(example).reply == "answer"
+
+
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("deploy/*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_leads_to_is_there_and_its_pictures_can_be_drawn(page: Path) -> None:
+    text = page.read_text("utf-8")
+    links = re.findall(r"\]\(([^)#\s]+)", text) + re.findall(r'src="([^"]+)"', text)
+    for path in (page.parent / link for link in links if "://" not in link):
+        assert path.exists(), path
+        if path.suffix == ".svg":
+            assert resvg_py.svg_to_bytes(svg_string=path.read_text("utf-8"))
