@@ -10,7 +10,7 @@ from bot.answer import Answer, FewestShown, ReadingShown, RentShown
 from bot.answers.brief import briefly
 from bot.answers.render import rendered
 from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture
-from bot.intake.change import changed
+from bot.intake.change import changed, uncounted
 from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
 from bot.intake.understand import Question, understand
@@ -252,10 +252,11 @@ def _rent(found: Estimate) -> RentShown | None:
 
 
 def _fewest(fields: dict[str, Any]) -> FewestShown | None:
-    """How many of the card that a run names it needs."""
+    """How many of the card that a run names it needs, whatever number of them is named beside."""
     from estimator.fewest import fewest_or_none  # few questions ask for a count
 
-    found = fewest_or_none(run_of(fields)) if fields.get("gpu") and fields.get("model") else None
+    open_count = uncounted(fields)
+    found = fewest_or_none(run_of(open_count)) if fields.get("gpu") and fields.get("model") else None
     if found is None:
         return None
     return FewestShown(

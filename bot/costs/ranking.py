@@ -142,7 +142,8 @@ def _spread(run: Run, complete: Run, model: ModelMatch, gpu: GpuMatch) -> list[R
     """The run over more cards of the kind, as the moves to other hardware spread it."""
     if run.gpu_count:
         return []
-    grades = hardware.cards(complete, around_of(model, gpu))
+    around = around_of(model, gpu)
+    grades = hardware.cards(complete, around) or hardware.tensor_parallel(complete, around)
     wider = [one for one in grades if (one.gpu_count or 1) <= MOST_TOGETHER]
     fields = ("gpu_count", "parallel", "micro_batch", "grad_accum")
     return [run.model_copy(update={name: getattr(one, name) for name in fields}) for one in wider]

@@ -18,3 +18,15 @@ def changed(fields: Fields, change: Mapping[str, Any]) -> Fields:
         merged = isinstance(value, Mapping) and isinstance(known, dict) and name != "model"
         kept[name] = changed(known, value) if merged and known is not None else value
     return {name: value for name, value in kept.items() if value is not None}
+
+
+def uncounted(fields: Fields) -> Fields:
+    """A run without the number of its cards, and without what that number brought."""
+    count = fields.get("gpu_count")
+    spread = {
+        name: size
+        for name, size in (fields.get("parallel") or {}).items()
+        if name != "data" and (name != "tensor" or size != count)
+    }
+    kept = {name: value for name, value in fields.items() if name not in ("gpu_count", "nodes", "parallel")}
+    return {**kept, "parallel": spread} if spread else kept

@@ -220,3 +220,15 @@ def test_adapters_over_shards_are_not_told_as_fp32() -> None:
 def test_whether_something_fits_a_named_card_asks_for_the_model_and_not_an_entry() -> None:
     answer = ask("lora要多少显存，3*4090能跑起来吗")
     assert (answer.reply, answer.missing, answer.entries) == ("clarify", ["model"], [])
+
+
+def test_the_least_count_is_told_whatever_count_is_named() -> None:
+    answer = service.ask("8b lora runs on one 3090, how many for full fine-tuning?")
+    counts = {run["method"]: one.gpu_count for run, one in zip(answer.runs, answer.fewest, strict=True) if one}
+    assert counts["lora"] == 1 < counts["full"]
+
+
+def test_a_model_that_no_single_card_serves_gets_several() -> None:
+    answer = service.ask("what gpus to serve llama 3.1 405b fp8?")
+    offers = answer.estimates[0].cost.offers if answer.estimates[0].cost else []
+    assert offers and all(offer.gpu_count > 1 for offer in offers)
