@@ -19,6 +19,7 @@ def inventory(arch: Architecture) -> Inventory:
     return Inventory(stem(blocks), kinds, tuple(kinds.index(kind) for kind in found), top(blocks))
 
 
+@lru_cache(maxsize=256)
 def active_parameters(arch: Architecture) -> int:
     """Parameters that one token passes through: all of them but the routed experts it is not sent to."""
     found = inventory(arch)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import NamedTuple
 
 from bot.costs.bill import job_offers
@@ -132,7 +133,12 @@ def _holding(asked: Run, card: _Priced, model: ModelMatch) -> Run | None:
         first = outcome_of(complete, model)
         if first is not None and first.fits:
             return run
-        wider = _spread(run, complete, model, gpu)
+        least_of_all = first.allocated if first else 0
+        wider = [
+            more
+            for more in _spread(run, complete, model, gpu)
+            if least_of_all <= (more.gpu_count or 1) * gpu.usable_high  # at best everything is divided
+        ]
         return least(wider, lambda more: outcome_of(completed(with_format(more, model), model, gpu)[0], model))
     except EstimatorError:
         return None
@@ -144,7 +150,7 @@ def _spread(run: Run, complete: Run, model: ModelMatch, gpu: GpuMatch) -> list[R
         return []
     around = around_of(model, gpu)
     grades = hardware.cards(complete, around) or hardware.tensor_parallel(complete, around)
-    wider = [one for one in grades if (one.gpu_count or 1) <= MOST_TOGETHER]
+    wider = takewhile(lambda one: (one.gpu_count or 1) <= MOST_TOGETHER, grades)  # each is made as it is looked at
     fields = ("gpu_count", "parallel", "micro_batch", "grad_accum")
     return [run.model_copy(update={name: getattr(one, name) for name in fields}) for one in wider]
 
