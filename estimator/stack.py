@@ -16,7 +16,7 @@ MODELLED = {"torch": "2.13.0", "transformers": "5.24.0", "peft": "0.21.2", "trl"
 PINNED = {"litgpt": {"bitsandbytes": "0.42.0"}}
 """Versions that a framework asks for instead (litgpt 0.4 and 0.5, package metadata)."""
 
-VERSION = re.compile(r"v?\d+(\.(\d+|[x*]))*[-_.]?((a|b|c|rc|alpha|beta|pre|post|dev)[-_.]?\d*)*(\+[\w.]+)?")
+VERSION = re.compile(r"[vb]?\d+(\.(\d+|[x*]))*[-_.]?((a|b|c|rc|alpha|beta|pre|post|dev)[-_.]?\d*)*(\+[\w.]+)?")
 
 LINEAR_EXPERTS = MIXTRAL | QWEN | {"qwen2_moe", "phimoe", "jamba", "kimi_k2"}
 """Types whose experts are lists of ``nn.Linear`` in transformers before 5 (conversion_mapping.py converts them)."""

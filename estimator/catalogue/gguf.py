@@ -218,8 +218,8 @@ class _Mix:
 
     def open(self, weight: Weight) -> tuple[Rule, ...]:
         """The rules that the model's facts leave open, without those facts."""
-        if weight.role == "expert" and "experts" in self.rules:
-            return self.rules["experts"]
+        if weight.role == "expert" and (experts := _open(self.rules.get("experts", ()), self.facts)):
+            return experts
         name = _tensor(weight)
         if weight.part == "embedding" and not self.has_output:
             name = "output"
@@ -257,6 +257,7 @@ def _facts(arch: Architecture) -> frozenset[str]:
         "experts=8": experts == 8,
         "experts>=4": experts >= 4,
         "70b": seventy,
+        "mxfp4": arch.model_type == "gpt_oss",
     }
     return frozenset(name for name, holds in held.items() if holds)
 

@@ -54,7 +54,7 @@ def memory(plan: Plan) -> Memory:
     return Memory(
         weights=told_weights(plan, spread, held[fullest]),
         cache=cache_of(plan, cached[fullest], sum(cached), tokens),
-        shares=(Share("activations", buffer, buffer_why(plan)),),
+        shares=(Share("activations", buffer, buffer_why(plan)), *tower_of(plan, spread)),
         outside=(context[0], context[1], context[2]),
         uncertain=(unasked_logits(plan, buffer), max(buffer // 6, copied - buffer)),
         compute_buffer=buffer,
@@ -68,8 +68,13 @@ def memory(plan: Plan) -> Memory:
 
 
 def file_type(plan: Plan) -> str:
-    """The GGUF type of the run; plain weights are an F16 file."""
+    """The GGUF type of the run; plain weights are an F16 file.
+
+    gpt-oss as published: Q8_0 beside its experts in files for llama.cpp, 16 bit in Ollama's tag (12.1 and 13.8 GB).
+    """
     name = plan.fmt or PLAIN.get(plan.itemsize, "F16")
+    if name == "mxfp4":
+        name = "F16" if plan.engine == "ollama" and plan.arch.model_type == "gpt_oss" else "MXFP4_MOE"
     if name in file_types():
         return name
     raise EstimatorError(
@@ -146,13 +151,15 @@ def cache_type(plan: Plan) -> str:
 
 
 def compute_buffer(plan: Plan, spread: Spread, tokens: int) -> int:
-    """The largest part of the graph: logits, feed-forward, or attention where its scores are written out."""
+    """The largest part of the graph: logits, feed-forward, or attention where its mask or scores are written out."""
     arch, ubatch = plan.arch, plan.serving.ubatch or UBATCH
     eager = plan.run.attention == "eager"
-    rows = logits_rows(arch)
-    parts = [arch.vocab + rows * arch.hidden, 2 * arch.intermediate + 2 * arch.hidden + min(tokens, OLD_CONTEXT)]
+    rows = logits_rows(plan, old=eager and tokens <= OLD_CONTEXT)
+    parts = [arch.vocab + int(rows * arch.hidden), 2 * arch.intermediate + 2 * arch.hidden + min(tokens, OLD_CONTEXT)]
     if eager and tokens > OLD_CONTEXT:
         parts.append((arch.heads + 1) * tokens + 2 * (arch.heads * arch.head_dim + arch.hidden))
+    if not eager:  # the mask in 32 bit and its copy in 16, beside four rows of the hidden size
+        parts.append(tokens + tokens // 2 + 4 * arch.hidden)
     width = max(parts)
     if spread.count > 1 and not spread.experts_on_host and spread.output:
         width += (facts()["llama_cpp"]["pipeline_copies"] - 1) * tokens + 4 * arch.hidden
@@ -162,15 +169,23 @@ def compute_buffer(plan: Plan, spread: Spread, tokens: int) -> int:
 def unasked_logits(plan: Plan, buffer: int) -> int:
     """What newer builds do without: they keep logits of the sequences, not of the whole micro-batch.
 
-    Seen by loading models of these shapes in llama.cpp: b9093 keeps all, b9538 and b11549 do not.
+    Seen by loading models of these shapes in llama.cpp: b9093 keeps all, b9538 and b11549 do not; what is left is three
+    rows of the feed-forward and four of the hidden size, with a mask in 16 bit.
     """
-    rows = (plan.serving.ubatch or UBATCH) - plan.users
-    return max(min(FULL * max(rows, 0) * plan.arch.vocab, buffer // 2), buffer // 50)
+    arch, ubatch = plan.arch, plan.serving.ubatch or UBATCH
+    left = FULL * ubatch * (3 * arch.intermediate + 4 * arch.hidden + plan.length * plan.users // 2)
+    logits = FULL * max(ubatch - plan.users, 0) * arch.vocab
+    return max(min(logits, buffer - left), buffer // 50)
 
 
-def logits_rows(arch: Architecture) -> int:
-    """Rows of the hidden size beside the logits."""
-    return 2 if arch.model_type in facts()["llama_cpp"]["two_rows"] else 1
+def logits_rows(plan: Plan, old: bool) -> float:
+    """Rows of the hidden size beside the logits; between what old and new builds have where the build is not stated."""
+    table = facts()["llama_cpp"]
+    if plan.arch.model_type in table["two_rows"]:
+        return 2
+    if old or (any(plan.version) and plan.version <= (table["one_row_until"],)):
+        return 1
+    return 2 if plan.version >= (table["two_rows_from"],) else 1.5
 
 
 def expert_copy(plan: Plan, sizes: FileBytes) -> int:
@@ -224,6 +239,19 @@ def cache_of(plan: Plan, held: int, all_cards: int, tokens: int) -> Cache:
         f"{tokens:,} 个 token x {token:,} 字节（{kind}，全部层；含窗口与状态共 {all_cards:,} 字节）",
     )
     return Cache(held, held, float(token), tokens, float(plan.users), None, None, why)
+
+
+def tower_of(plan: Plan, spread: Spread) -> tuple[Share, ...]:
+    """The image tower in 16 bit: Ollama's tags carry it, llama.cpp loads it where ``--mmproj`` names it.
+
+    Published sizes: gemma3:27b 17 GB against 15.8 of a file of the same type without it, qwen2.5vl:7b 6.0 GB.
+    """
+    tower = plan.arch.vision
+    if tower is None or plan.engine != "ollama" or not spread.cards:
+        return ()
+    count = tower.params + tower.projector_params
+    why = Why(f"{count:,} parameters x 2 B, part of Ollama's tag", f"{count:,} 个参数 x 2 字节，包含在 Ollama 标签中")
+    return (Share("vision_tower", count * 2, why),)
 
 
 def buffer_why(plan: Plan) -> Why:

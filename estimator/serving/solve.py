@@ -98,9 +98,12 @@ def longest_alone(plan: Plan, found: Memory, usable: int, longest: int) -> int:
 
 
 def most_users(plan: Plan, found: Memory, usable: int) -> int:
-    """Users that surely run at once, the length as asked."""
+    """Users that surely run at once, the length as asked; their logits may lie beside the pool (SGLang)."""
     if found.cache.need is not None and found.filled is not None:
-        return _within_the_pool(plan, found, usable, lambda need, users: need(users, plan.length), MOST_USERS)
+        users = _within_the_pool(plan, found, usable, lambda need, users: need(users, plan.length), MOST_USERS)
+        if not users or fits(replace(plan, users=users), usable):
+            return users
+        return largest(lambda fewer: fits(replace(plan, users=fewer), usable), users)
     more = device(plan, memory_of(replace(plan, users=2 * plan.users)), usable).high
     near = _reached(plan.users, device(plan, found, usable).high, more, usable)
     return largest(lambda users: fits(replace(plan, users=users), usable), MOST_USERS, near)

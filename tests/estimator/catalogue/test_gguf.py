@@ -127,6 +127,15 @@ def test_mxfp4_is_for_experts() -> None:
     assert types(MIXTRAL, "MXFP4_MOE", "embedding") == types(SMALL, "MXFP4_MOE", "up_proj") | {"Q8_0": 1}
 
 
+@pytest.mark.parametrize(("file_type", "gigabytes"), [("MXFP4_MOE", 12.1), ("Q6_K", 12.04), ("F16", 13.8)])
+def test_files_of_gpt_oss_keep_its_experts_as_published(file_type: str, gigabytes: float) -> None:
+    """Sizes as published: MXFP4 and Q6_K files for llama.cpp, Ollama's tag with 16 bit beside the experts."""
+    found = tensors(architecture("openai/gpt-oss-20b"), file_type)
+    whole = sum(tensor.bytes * tensor.times for tensor in found if tensor.in_file)
+    assert whole / 1e9 == pytest.approx(gigabytes, rel=0.005)
+    assert {tensor.type for tensor in found if len(tensor.weight.shape) == 3} == {"MXFP4"}
+
+
 @pytest.mark.parametrize(("tied", "on_card"), [(False, 0), (True, 1)])
 def test_the_embedding_stays_on_the_host_and_a_tied_one_is_the_output_too(tied: bool, on_card: int) -> None:
     found = tensors(from_config(SMALL | {"tie_word_embeddings": tied}), "Q4_K_M")
@@ -145,7 +154,7 @@ def test_position_tables_are_f32_on_the_host() -> None:
 
 
 def test_every_rule_names_known_types_and_conditions() -> None:
-    known = {"falcon", "gqa>=4", "experts=8", "experts>=4", "70b", "ragged", *gguf.PLACES}
+    known = {"falcon", "gqa>=4", "experts=8", "experts>=4", "70b", "ragged", "mxfp4", *gguf.PLACES}
     tensors_known = {known_part.tensor for known_part in gguf.parts().values()} | {"base", "experts"}
     for mix in gguf.mixes().values():
         assert set(mix) <= tensors_known

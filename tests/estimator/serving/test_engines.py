@@ -292,3 +292,65 @@ def test_llama_cpp_keeps_a_latent_once() -> None:
     found = answer(model="deepseek-v3", engine="llama.cpp", weight_format="Q4_0", context_len=16384).serving
     assert found is not None
     assert found.kv_bytes == 61 * (36 << 20) // 2
+
+
+@pytest.mark.parametrize(
+    ("build", "model", "length", "ubatch", "mib"),
+    [
+        ("b5300", "gemma-3-27b", 32768, 512, 522.62),
+        ("b5300", "command-r-v01", 4096, 512, 516.00),
+        ("b5300", "qwen2.5-14b", 32768, 512, 307.00),
+        ("b5300", "llama-3-8b", 32768, 1024, 517.00),
+        ("b5300", "llama-3-8b", 98304, 512, 320.01),
+        ("b5300", "llama-3.1-70b", 131072, 512, 448.01),
+        ("b5300", "qwen3-30b-a3b", 4096, 512, 304.75),
+        ("b9093", "glm-4-32b-0414", 8192, 512, 320.00),
+        ("b9093", "qwen3-8b", 8192, 512, 312.75),
+    ],
+)
+def test_llama_cpp_buffers_are_those_that_it_prints(
+    build: str, model: str, length: int, ubatch: int, mib: float
+) -> None:
+    """Printed by llama-cpp-python 0.3.9 and 0.3.36 (all logits kept) for files of these shapes, flash attention on."""
+    found = answer(
+        model=model, engine="llama.cpp", weight_format="Q4_0", context_len=length, attention="flash2",
+        serving={"ubatch": ubatch}, stack={"llama.cpp": build},
+    ).serving  # fmt: skip
+    assert found is not None
+    assert (found.compute_buffer_bytes or 0) / 2**20 == pytest.approx(mib, abs=0.02)
+
+
+def test_a_build_that_is_not_stated_is_between_old_and_new_ones() -> None:
+    run = {"model": "llama-3.1-8b", "engine": "llama.cpp", "weight_format": "Q4_0", "context_len": 4096}
+    old, new, unknown = (
+        answer(**run, stack={"llama.cpp": build} if build else None).serving for build in ("b5300", "b9093", None)
+    )
+    assert old is not None
+    assert new is not None
+    assert unknown is not None
+    assert (unknown.compute_buffer_bytes or 0) * 2 == (old.compute_buffer_bytes or 0) + (new.compute_buffer_bytes or 0)
+
+
+def test_ollama_runs_gpt_oss_as_published_and_image_towers_with_their_models() -> None:
+    oss, seeing, blind = (
+        answer(model=model, engine=engine, task="infer", context_len=4096, weight_format=fmt)
+        for model, engine, fmt in (
+            ("gpt-oss-20b", "ollama", None), ("gemma-3-27b", "ollama", None), ("gemma-3-27b", "llama.cpp", "Q4_K_M"),
+        )
+    )  # fmt: skip
+    assert oss.run is not None
+    assert oss.run.weight_format == "mxfp4"
+    assert seeing.per_gpu is not None
+    assert blind.per_gpu is not None
+    towers = [block.bytes for block in seeing.per_gpu.at_peak if block.item == "vision_tower"]
+    assert towers == [seeing.per_gpu.allocated_peak - blind.per_gpu.allocated_peak]
+    assert 0.8e9 < towers[0] < 0.9e9
+
+
+def test_users_of_sglang_have_room_for_their_logits() -> None:
+    run = {"model": "llama-3.1-8b", "engine": "sglang", "gpu": "48GB", "context_len": 100,
+           "serving": {"gpu_memory_utilization": 0.95}}  # fmt: skip
+    found = answer(**run)
+    assert found.max is not None
+    assert found.max.micro_batch > 1
+    assert answer(**run, concurrency=found.max.micro_batch).fit.verdict == "fits"
