@@ -25,16 +25,17 @@ def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
 
 
 def with_engine(run: Run) -> tuple[Run, list[Assumption]]:
-    """The run with the engine that its framework brings, or that offloading needs, where none is named."""
+    """The run with the engine that its framework brings, or offloading or a stage of ZeRO needs, if none is named."""
     given = run.parallel or Parallel()
     unsaid = given.engine == "none" and (run.parallel is None or "engine" not in given.model_fields_set)
-    if not unsaid or not (offloads(run) or each_of(given) > 1):
+    needed = offloads(run) or given.zero > 0
+    if not unsaid or not (needed or each_of(given) > 1):
         return run, []
     own = OF_FRAMEWORK.get(run.framework)
-    if own is None and not offloads(run):
+    if own is None and not needed:
         return run, []
     engine, zero = own if own is not None else ("deepspeed", 2)
-    said = [_engine(engine) if own is not None else MOVED]
+    said = [_engine(engine) if own is not None else MOVED if offloads(run) else STAGED]
     if engine == "deepspeed" and run.offload is not None and run.offload.parameters != "none":
         zero = 3
     update = {"engine": engine, "zero": given.zero or zero}
@@ -47,10 +48,12 @@ def offloads(run: Run) -> bool:
 
 
 def counted(run: Run) -> Run:
-    """The run with the number of cards that its layout has, where it says nothing else."""
-    if run.gpu_count is not None or run.parallel is None or (cards := each_of(run.parallel) * run.parallel.data) == 1:
+    """The run with the number of cards that its layout has, or that it lists, where it says nothing else."""
+    if run.gpu_count is not None:
         return run
-    return run.model_copy(update={"gpu_count": cards})
+    spread = each_of(run.parallel) * run.parallel.data if run.parallel else 1
+    cards = spread if spread > 1 else len(run.gpu) if isinstance(run.gpu, list) else 1
+    return run.model_copy(update={"gpu_count": cards}) if cards > 1 else run
 
 
 def each_of(parallel: Parallel) -> int:
@@ -105,6 +108,12 @@ TENSOR = Assumption(
     value="cards",
     why="several cards: every layer is split over them (tensor parallel)",
     why_zh="多张卡：每层切分到各卡（张量并行）",
+)
+STAGED = Assumption(
+    field="parallel.engine",
+    value="deepspeed",
+    why="a stage of ZeRO is named: that is DeepSpeed's",
+    why_zh="指定了 ZeRO 级别：按 DeepSpeed 计算",
 )
 MOVED = Assumption(
     field="parallel.engine",

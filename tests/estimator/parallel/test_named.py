@@ -132,3 +132,21 @@ def test_autocast_caches_no_copies_of_what_fsdp1_hands_out(engine: str, cached: 
         loss="standard", gradient_checkpointing="full", gpu_count=2, parallel={"engine": engine},
     )  # fmt: skip
     assert any(block.item == "weight_casts" for block in blocks(found)) == cached
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_a_stage_of_zero_without_an_engine_is_deepspeeds(stage: int, method: str) -> None:
+    """It is never passed over: the figures are those of the engine named, and the assumption says so."""
+    run = {"model": "qwen2.5-0.5b", "method": method, "gpu": "RTX 4090", "gpu_count": 4}
+    said = estimate(Run.model_validate({**run, "parallel": {"zero": stage}}))
+    named = estimate(Run.model_validate({**run, "parallel": {"zero": stage, "engine": "deepspeed"}}))
+    assert said.run is not None and said.run.parallel is not None and said.run.parallel.engine == "deepspeed"
+    assert said.per_gpu == named.per_gpu
+    assert "parallel.engine" in {one.field for one in said.assumptions}
+
+
+def test_cards_that_are_listed_are_counted() -> None:
+    found = estimate(Run.model_validate({"model": "qwen2.5-0.5b", "method": "lora", "gpu": ["RTX 4090", "RTX 3090"]}))
+    assert found.run is not None and found.run.gpu_count == 2
+    assert "gpu_count" not in {one.field for one in found.assumptions}
