@@ -107,7 +107,22 @@ def non_torch(plan: Plan) -> int:
     if plan.vendor == "NVIDIA" and not is_server_card(plan):
         return gib(by_ranks(facts()["vllm"]["non_torch_pcie"]["gib"], plan.tensor))
     row = at_version(facts()["vllm"]["non_torch"], plan.version)
-    return gib(by_ranks(row["amd" if plan.amd else "nvidia"], plan.tensor))
+    return gib(by_ranks(row["amd" if plan.amd else "nvidia"], plan.tensor)) + fused_reduce(plan)
+
+
+def fused_reduce(plan: Plan) -> int:
+    """The workspace of the all-reduce that newer versions fuse with the norm after it."""
+    table = facts()["vllm"]["fused_reduce"]
+    parallel = plan.run.parallel
+    several = plan.stages > 1 or (parallel is not None and parallel.data > 1)
+    if plan.version < version_of(table["since" if not several else "several_since"]) or not plan.graphs:
+        return 0
+    bridged = any(name in plan.card for name in table["bridged"])
+    if plan.generation not in table["generations"] or bridged:
+        return 0
+    if plan.arch.model_type in at_version(table["uncompiled"], plan.version)["models"]:
+        return 0
+    return gib(table["gib"].get(str(plan.tensor), 0))
 
 
 def is_server_card(plan: Plan) -> bool:

@@ -24,7 +24,7 @@ LIMITS = {
     "kv_bytes": (0.002, 0.60),
     "kv_tokens": (0.06, 0.30),
     "concurrency": (0.06, 0.13),
-    "compute_buffer_bytes": (0.001, 0.04),
+    "compute_buffer_bytes": (0.001, 0.02),
     "activation_peak_bytes": (0.01, 0.60),
     "steady": (0.003, 0.11),
 }
