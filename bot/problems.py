@@ -44,7 +44,7 @@ def _most_telling(error: ValidationError) -> dict[str, Any]:
     """Unknown fields first, then the branch of a union that got furthest."""
     errors: list[dict[str, Any]] = error.errors(include_url=False, include_input=True)  # type: ignore[assignment]
     unknown = [one for one in errors if one["type"] == "extra_forbidden"]
-    ranged = [one for one in errors if one["type"] in RULES]
+    ranged = [one for one in errors if one["type"] in (*RULES, "too_short")]
     return (unknown or ranged or sorted(errors, key=lambda one: -len(one["loc"])))[0]
 
 
@@ -77,11 +77,12 @@ def _sentence(lang: str, error: dict[str, Any], field: str) -> str:
         return (
             say(lang, "cli.no_model")
             if field == "model"
-            else say(lang, "cli.bad_value", field=field, value="empty", detail=say(lang, "detail.required"))
+            else say(
+                lang, "cli.bad_value", field=field, value=say(lang, "detail.empty"), detail=say(lang, "detail.required")
+            )
         )
-    return say(
-        lang, "cli.bad_value", field=quoted(field), value=quoted(error["input"], 40), detail=detail_of(lang, error)
-    )
+    value = quoted(error["input"], 40) or say(lang, "detail.empty")
+    return say(lang, "cli.bad_value", field=quoted(field), value=value, detail=detail_of(lang, error))
 
 
 def _siblings(field: str) -> list[str]:

@@ -110,7 +110,7 @@ def prices(
     """What cards cost: ranges by class, the cheapest, purchase prices, each with its day and source.
 
     Without cards, those that most ask about; ``claim``: what somebody says that they cost. Raises EstimatorError for an
-    unknown card, UnknownCurrency.
+    unknown card or currency.
     """
     from bot.prices.ask import answered_prices  # most questions are not about money
 

@@ -180,7 +180,7 @@ class Run(Strict):
     concurrency: Count | None = None
     kv_cache: KVCache | None = None
     serving: Serving | None = None
-    gpu: str | list[str] | None = None
+    gpu: str | Annotated[list[str], Field(min_length=1)] | None = None
     gpu_count: Count | None = None
     nodes: Count | None = None
     host_ram_gib: Annotated[float, Field(gt=0), _no_switch("float")] | None = None

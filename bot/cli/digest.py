@@ -35,7 +35,7 @@ def command(
     except BadDigest as error:
         raise WrongInput(str(error)) from None
     except UnknownCurrency as error:
-        raise WrongInput(say(language, "prices.unknown_currency", currency=error.currency, known="USD, CNY")) from None
+        raise WrongInput(error.message_zh if language == "zh" else error.message) from None
     if as_json:
         click.echo(_json(post))
     else:

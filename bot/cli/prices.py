@@ -31,7 +31,6 @@ def command(
 ) -> int:  # fmt: skip
     """Prices per GPU and hour by class of provider, the cheapest offers, and what the card costs to buy."""
     from bot.prices.current import current_market
-    from bot.prices.money import UnknownCurrency
 
     logging.getLogger("bot.prices").addHandler(logging.NullHandler())  # what failed is said below, once
     language = language_of("", lang)
@@ -41,8 +40,6 @@ def command(
         answer = service.prices(gpus, language, region, spot, currency)
     except EstimatorError as error:
         raise WrongInput(error.message_zh if language == "zh" else error.message) from None
-    except UnknownCurrency as error:
-        raise WrongInput(say(language, "prices.unknown_currency", currency=error.currency, known="USD, CNY")) from None
     for sentence in current_market().failed:
         click.echo(say(language, "prices.table_fault", sentence=sentence), err=True)
     if picture:
@@ -87,5 +84,8 @@ def _draw(answer: Answer, path: str) -> None:
 
     picture = price_picture(answer)
     if picture is not None:
-        Path(path).write_bytes(picture.png)
+        try:
+            Path(path).write_bytes(picture.png)
+        except OSError as error:
+            raise WrongInput(say(answer.lang, "cli.unwritable", path=path, detail=error.strerror)) from None
         click.echo(picture.alt, err=True)

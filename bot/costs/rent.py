@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from bot.costs.market import ClassPrice, preferred
 from bot.prices.money import Rates, UnknownCurrency, bundled_rates
 from estimator.economics import Assumed, Economics
-from estimator.errors import EstimatorError
 from estimator.schema import Run
 
 BELOW, ABOVE = 0.7, 1.4
@@ -34,12 +33,8 @@ def in_usd(amount: float, currency: str | None, rates: Rates | None = None) -> f
     try:
         return known.to_usd(amount, currency or "USD")
     except UnknownCurrency as error:
-        names = ", ".join(error.known)
-        raise EstimatorError(
-            f"no exchange rate is known for {error.currency[:20]!r}; use one of {names}",
-            f"没有 {error.currency[:20]!r} 的汇率；可用：{names}",
-            "economics.currency",
-        ) from None
+        error.field = "economics.currency"
+        raise
 
 
 def check_currency(said: Economics) -> None:

@@ -140,9 +140,7 @@ def _alerts(part: str, lang: str, currency: str) -> list[Alert]:
     try:
         usd = bundled_rates().to_usd(float(match["price"]), _WORDS.get(said.upper(), said))
     except UnknownCurrency as error:
-        raise BadDigest(
-            say(lang, "prices.unknown_currency", currency=_short(error.currency), known="USD, CNY")
-        ) from None
+        raise BadDigest(error.message_zh if lang == "zh" else error.message) from None
     return [Alert(gpu, round(usd, 6), bool(match["spot"])) for gpu in gpus_of(match["gpu"], lang)]
 
 

@@ -14,8 +14,6 @@ from bot.discord.acknowledge import acknowledged, send_privately
 from bot.discord.places import asker_of
 from bot.discord.replies import reply
 from bot.discord.translate import language_of_locale, text
-from bot.prices.money import UnknownCurrency
-from bot.texts import say
 from estimator.errors import EstimatorError
 
 if TYPE_CHECKING:
@@ -51,10 +49,6 @@ async def price(
             answer: Answer = await interaction.client.desk.work(ask)
         except EstimatorError as error:
             await send_privately(interaction, error.message_zh if lang == "zh" else error.message)
-            return
-        except UnknownCurrency as error:
-            sentence = say(lang, "prices.unknown_currency", currency=error.currency, known="USD, CNY")
-            await send_privately(interaction, sentence)
             return
         send = partial(interaction.followup.send, ephemeral=private)
         await reply(interaction.client.desk, asker_of(interaction), lambda: answer, send)

@@ -20,7 +20,7 @@ def answered_prices(
     gpus: Sequence[str], lang: str, region: str = "", spot: bool | None = None, currency: str = "",
     claim: Claim | None = None,
 ) -> PriceAnswer:  # fmt: skip
-    """The answer for cards as people name them. Raises EstimatorError and UnknownCurrency."""
+    """The answer for cards as people name them. Raises EstimatorError, for an unknown currency as well."""
     market = current_market()
     names = tuple(dict.fromkeys(name for gpu in gpus for name in gpus_meant(gpu, market.offers)))
     wanted = Wanted(names, region, spot, currency_of(lang, currency), claim=claim)

@@ -5,16 +5,23 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from estimator.errors import EstimatorError
+
 RATES = Path(__file__).parent / "data" / "exchange.csv"
 SIGNS = {"USD": "$", "CNY": "¥", "EUR": "€", "GBP": "£"}
 
 
-class UnknownCurrency(ValueError):
-    """No rate is known for a currency; ``near`` lists those that are."""
+class UnknownCurrency(EstimatorError):
+    """No rate is known for a currency; ``known`` lists those that are."""
 
     def __init__(self, currency: str, known: tuple[str, ...]) -> None:
-        super().__init__(currency)
-        self.currency, self.known = currency, known
+        names = ", ".join(("USD", "CNY", *(one for one in known if one not in ("USD", "CNY"))))
+        super().__init__(
+            f"no exchange rate is known for {currency[:20]!r}; use one of {names}",
+            f"没有 {currency[:20]!r} 的汇率；可用：{names}",
+            "currency",
+        )
+        self.currency, self.known = currency, names
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ def problem(fields: dict[str, Any], lang: str = "en") -> str:
             '"method" cannot be lroa: it must be one of full, freeze, lora, dora, qlora, galore, apollo, lomo, badam',
         ),
         ({"model": "7b", "compile": "perhaps"}, '"compile" cannot be perhaps: it must be true or false'),
+        ({"model": "7b", "gpu": []}, '"gpu" cannot be empty: it must be a list that is not empty'),
+        ({"model": "7b", "seq_len": float("nan")}, '"seq_len" cannot be nan: it must be a finite number'),
         ({"model": "7b", "seq_len": {"mean": 5}}, '"seq_len.max" cannot be empty: it is needed'),
     ],
 )

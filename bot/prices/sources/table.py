@@ -121,8 +121,8 @@ class OwnTable:
         try:
             return self.rates.to_usd(line.of_one, line.currency)
         except UnknownCurrency as error:
-            known = ", ".join(("USD", "CNY", *(one for one in error.known if one not in ("USD", "CNY"))))
-            raise _fault(self.path.name, number, f"no exchange rate for {line.currency}; known are {known}") from None
+            why = f"no exchange rate for {line.currency}; known are {error.known}"
+            raise _fault(self.path.name, number, why) from None
 
     def _offer(self, number: int, line: Line) -> Offer:
         hours = HOURS[line.per]

@@ -80,7 +80,7 @@ def test_a_day_is_compared_with_the_day_before(folder: Path, capsys: Capture) ->
     ("flags", "said"),
     [
         (("--date", "2999-01-01"), "2999-01-01"), (("--date", "soon"), "soon"), (("--gpus", "nosuch"), "nosuch"),
-        (("--workload", "hello"), "names no model"), (("--currency", "XXX"), "no exchange rate is known for XXX"),
+        (("--workload", "hello"), "names no model"), (("--currency", "XXX"), "no exchange rate is known for 'XXX'"),
         (("--workload", "7b;7b;7b;7b"), "at most 3 runs"),
     ],
 )  # fmt: skip

@@ -82,7 +82,7 @@ def test_a_picture_is_written_and_described(folder: Path, capsys: Capture) -> No
     ("flags", "said"),
     [
         (("--gpu", "nosuch"), "no GPU is known as 'nosuch'"),
-        (("--gpu", "4090", "--currency", "XXX"), "no exchange rate is known for XXX"),
+        (("--gpu", "4090", "--currency", "XXX"), "no exchange rate is known for 'XXX'"),
         (("--lang", "fr"), "fr"),
     ],
 )
@@ -185,3 +185,19 @@ def test_a_table_that_is_named_and_not_there_is_told(
     done = run(capsys, "prices", "--gpu", "4090", "--lang", "en")
     assert done.status == 0 and "RTX 4090" in done.out
     assert "mine.csv is not there; VRAM_BOT_PRICE_TABLE names it" in done.err
+
+
+@pytest.mark.parametrize("command", [("ask", "what does a 4090 cost to rent?"), ("prices", "--gpu", "4090")])
+def test_a_currency_that_is_set_and_not_known_is_told(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("VRAM_BOT_CURRENCY", "XYZ")
+    done = run(capsys, *command, "--lang", "en")
+    assert (done.status, done.out) == (2, "")
+    assert "no exchange rate is known for 'XYZ'; use one of USD, CNY" in done.err
+
+
+def test_a_picture_that_cannot_be_written_is_told(folder: Path, capsys: Capture) -> None:
+    done = run(capsys, "prices", "--gpu", "4090", "--lang", "en", "--picture", str(folder / "none" / "x.png"))
+    assert (done.status, done.out) == (2, "")
+    assert "x.png cannot be written: No such file or directory" in done.err
