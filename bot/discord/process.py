@@ -12,7 +12,7 @@ import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from bot.discord import health
+from bot.discord import comeback, health
 from bot.discord.client import VramBot
 from bot.settings import Settings
 
@@ -50,6 +50,7 @@ def point(settings: Settings) -> None:
 async def serve(settings: Settings, token: str, helper: "Helper | None" = None) -> None:
     """Run until SIGTERM or SIGINT. Raises NoPlace, WrongToken and Unreachable."""
     point(settings)
+    comeback.install()
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # there is no voice here to miss them
     bot, stop = VramBot(settings, helper=helper), asyncio.Event()
     _on_signals(stop)

@@ -169,13 +169,26 @@ async def test_questions_of_every_kind_are_answered(talk: Scene) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_dropped_socket_is_resumed_and_nothing_is_lost(talk: Scene) -> None:
-    gateway = talk.standin.gateway
-    sessions, resumed = len(gateway.identifies), len(gateway.resumes)
+    """The socket is cut, and the first try to come back is refused: op 6 then names the session and the last event."""
+    gateway, question = talk.standin.gateway, f"<@{talk.world.bot.id}> llama3 8b lora 3090"
+    (session,) = gateway.live()
+    await talk.ann.say(question)
+    seen = session.seq
+    await talk.answers(talk.channel, 1)
+    sessions, before = len(gateway.identifies), len(gateway.resumes)
+    last, gateway.refuse_next = session.seq, 1
     await gateway.drop()
-    await talk.ann.say(f"<@{talk.world.bot.id}> llama3 8b lora 3090")
-    (reply,) = await talk.answers(talk.channel, 1)
-    assert "FITS" in text(reply)
-    assert (len(gateway.identifies), len(gateway.resumes)) == (sessions, resumed + 1)
+    await talk.ann.say(question.replace("lora", "qlora"))
+    assert "QLoRA" in text((await talk.answers(talk.channel, 2))[1]), "what was said meanwhile is replayed"
+    await talk.ann.say(question.replace("3090", "8GB"))
+    answers = await talk.answers(talk.channel, 3)
+    assert "8 GB" in text(answers[2]), "what is said afterwards is answered on the resumed session"
+    (resumed,) = gateway.resumes[before:]
+    assert (resumed["session_id"], resumed["token"]) == (session.id, talk.world.token)
+    assert seen <= resumed["seq"] <= last
+    assert len(gateway.identifies) == sessions, "no new session was begun"
+    assert gateway.live() == [session]
+    assert len(answers) == 3, "and nothing is answered twice"
 
 
 @pytest.mark.asyncio(loop_scope="module")
