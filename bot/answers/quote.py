@@ -8,6 +8,8 @@ LONGEST = 80
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _MENTIONS = re.compile(r"<(?:[@#][!&]?|a?:\w+:|/[^:>]*:|t:)-?\w*(?::\w)?>")
 _SCHEMES = re.compile(r"\b[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_INVITES = re.compile(r"(discord(?:app)?\.(?:gg|com))/", re.IGNORECASE)
+"""Addresses that a chat makes an invitation of without a scheme before them, too."""
 _MARKDOWN = str.maketrans("", "", "`*~|[]<>\\")
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
@@ -22,7 +24,7 @@ def quoted(text: object, longest: int = LONGEST) -> str:
 
 def _quieted(text: str) -> str:
     """Mentions lose their sign, underscores that would slant text go, headings and lists lose their mark."""
-    unlinked = _SCHEMES.sub("", text.replace("@", "")).replace("://", " ")
+    unlinked = _INVITES.sub(r"\1 ", _SCHEMES.sub("", text.replace("@", "")).replace("://", " "))
     without_marks = re.sub(r"(?<!\w)_+|_+(?!\w)", "", unlinked)
     return re.sub(r"^\s*(?:[#>]+|-+(?=\s))\s*", "", without_marks)
 

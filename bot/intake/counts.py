@@ -14,6 +14,9 @@ NEEDING = frozenset(
      "to", "with", "on", "rather", "take", "want", "will", "would", "是", "得", "要", "用", "需", "上", "必", "须"}
 )  # fmt: skip
 """Words between an "or" and the number of cards that it offers."""
+ONE = frozenset({"one", "1"})
+HAVING = frozenset({"have", "only", "just", "got", "had", "use", "using", "own"})
+"""Words before a number of cards that are not named again."""
 ENDS = frozenset("?？,，.。!！;；")
 
 
@@ -47,6 +50,21 @@ def _read_behind(sheet: Sheet, reading: Reading) -> None:
         return
     if number.end == len(sheet.tokens) or sheet.tokens[number.end].text in ENDS:
         _note(sheet, reading.value, number, at)
+
+
+def read_count_alone(sheet: Sheet) -> None:
+    """``what if I only have one``, ``just 2``: cards of the conversation, where the message names none itself."""
+    if any(one.field in ("hardware", "model", "size", "gpu_count") for one in sheet.readings):
+        return
+    for at in sheet.free_starts():
+        one = sheet.tokens[at].text in ONE
+        number = Quantity(1, at + 1) if one else quantities.small_count(sheet.tokens, at)
+        number = number or quantities.spelled_count(sheet.tokens, at)
+        having = at > 0 and sheet.tokens[at - 1].text in HAVING
+        if having and number and (number.end == len(sheet.tokens) or sheet.tokens[number.end].text in ENDS):
+            if 1 <= number.value <= MOST_PLAIN:
+                sheet.read("hardware", Hardware(count=int(number.value)), at, number.end, "how many there are")
+            return
 
 
 def _note(sheet: Sheet, cards: Hardware, number: Quantity, start: int) -> None:

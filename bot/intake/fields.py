@@ -61,6 +61,24 @@ def read_fields(sheet: Sheet, names: tuple[str, ...] = WORD_FIELDS) -> None:
             sheet.read(word.section, word.value, word.start, word.end, f'"{found}" means {word.value}')
 
 
+def read_switches(sheet: Sheet) -> None:
+    """Gradient checkpointing "on vs off": it is set against its absence."""
+    named = [one for one in sheet.readings if one.field == "gradient_checkpointing"]
+    pair = next((word for at in sheet.free_starts() if (word := sheet.phrase(at, "switched"))), None)
+    if len(named) != 1:
+        return
+    without = named[0].start - 2  # "with or without …"
+    both = without >= 0 and [one.text for one in sheet.tokens[without : without + 2]] in WITH_OR
+    if pair or both:
+        start, end = (pair.start, pair.end) if pair else (without, without + 2)
+        other = "none" if named[0].value == "full" else "full"
+        sheet.read("gradient_checkpointing", other, start, end, "what it is compared with")
+        sheet.against = True
+
+
+WITH_OR = (["with", "or"], ["with", "and"], ["with", "vs"], ["with", "/"])
+
+
 JOINED = frozenset({"和", "与", "及", "and", "or", "vs", "/", "、", "+", "还是", "&"})
 
 

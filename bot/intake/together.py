@@ -6,12 +6,15 @@ from bot.intake.sheet import Reading, Sheet
 
 ACROSS = frozenset({"across", "over", "between", "spread"})
 """Words before nodes that say that the cards counted before are of all of them."""
+IN_USE = frozenset("用占涨到降升减加调开改") | {"up", "down", "to", "at", "from", "about", "around", "set"}
+"""Words between "memory" and a number that is of what is in use."""
 MOST_IN_A_NODE = 8
 SAME_SIZE = 0.05
 
 
 def join_parts(sheet: Sheet) -> None:
     """Give counts, nodes and memory that stand alone to the cards they belong to."""
+    _read_stated_memory(sheet)
     found = [one for one in sheet.readings if one.field == "hardware"]
     for one in found:
         _join_nodes(sheet, one, found)
@@ -21,6 +24,14 @@ def join_parts(sheet: Sheet) -> None:
         _join_memory(sheet, one)
     for part in _sets(sheet):
         _settle_total(part.value)
+
+
+def _read_stated_memory(sheet: Sheet) -> None:
+    """``显存24G``, ``vram: 24gb``: the memory of a card that stands alone, unless it is said to be in use."""
+    for one in [one for one in sheet.readings if one.field == "memory_gb"]:
+        words = {token.text for token in sheet.tokens[one.start : one.end]}
+        if not words & IN_USE and not any(cards.memory_gb for cards in sheet.values("hardware")):
+            _renamed(sheet, one, "hardware", Hardware(memory_gb=one.value))
 
 
 def _sets(sheet: Sheet) -> list[Reading]:

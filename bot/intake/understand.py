@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
 from bot.intake.claims import claim_in
-from bot.intake.counts import read_other_counts
+from bot.intake.counts import read_count_alone, read_other_counts
 from bot.intake.doubts import Doubt, doubts_in
 from bot.intake.economics import read_economics, read_token_amounts
 from bot.intake.fields import (
@@ -21,6 +21,7 @@ from bot.intake.fields import (
     read_other_memory,
     read_parallel_sizes,
     read_sequence_parallel,
+    read_switches,
     read_tools,
 )
 from bot.intake.hardware import read_hardware
@@ -34,22 +35,13 @@ from bot.intake.settled import settled
 from bot.intake.sheet import Reading as SheetReading
 from bot.intake.sheet import Sheet
 from bot.intake.stages import read_image_sizes
+from bot.intake.stand_ins import with_stand_ins
 from bot.intake.together import join_parts
 from bot.intake.tokens import clean
 from bot.intake.typos import read_typos
 
 if TYPE_CHECKING:
     from bot.reading.read import Reading
-
-STAND_INS: dict[str, tuple[str, ...]] = {
-    "compare": ("7b",),
-    "explain": ("7b",),
-    "max_model": ("0.5b", "1.5b", "3b", "7b", "14b", "32b", "72b"),
-}
-"""The models shown where the question is understood without one."""
-SMALL_MODELS, LARGE_MODELS = ("3b", "7b", "14b", "32b"), ("7b", "14b", "32b", "72b")
-"""Those shown where running one, in inference as well as in training, is asked about."""
-MOST_OF_A_DESKTOP = 24
 
 MOST_HISTORY = 10
 MOST_WORDS = 2000
@@ -112,8 +104,10 @@ def read_sheet(text: str) -> Sheet:
     read_hardware(sheet)
     read_other_counts(sheet)
     join_parts(sheet)
+    read_count_alone(sheet)
     read_fields(sheet)
     read_full_beside_adapters(sheet)
+    read_switches(sheet)
     read_limits(sheet)
     read_typos(sheet)
     read_shy_models(sheet)
@@ -188,7 +182,7 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
     lacking = [name for name in ("gpu",) if not all(run.get(name) for run in spoken)]
     lacking = lacking if alone else [*([] if all(run.get("model") for run in spoken) else ["model"]), *lacking]
     runs, missing = (
-        (spoken, []) if alone else with_open_readings(_with_stand_ins(spoken, question, _is_of_running(sheet)))
+        (spoken, []) if alone else with_open_readings(with_stand_ins(spoken, question, _is_of_running(sheet)))
     )
     missing += lacking
     if _lacks_amount(question, spoken):
@@ -236,24 +230,6 @@ def _lacks_amount(question: str, spoken: list[Fields]) -> bool:
 def _is_of_running(sheet: Sheet) -> bool:
     """Whether a model is to be run, which is inference as well as training."""
     return bool({"run", "running", "runs", "跑"} & {token.text for token in sheet.tokens})
-
-
-def _with_stand_ins(spoken: list[Fields], question: str, running: bool = False) -> list[Fields]:
-    """Runs without a model get the usual ones for a question that makes sense without."""
-    names = STAND_INS.get(question, ())
-    if not names or any(run.get("model") for run in spoken):
-        return spoken
-    if question == "max_model" and running and not spoken[0].keys() & {"task", "method"}:
-        sizes = LARGE_MODELS if (spoken[0].get("memory_gb") or 0) > MOST_OF_A_DESKTOP else SMALL_MODELS
-        uses: tuple[Fields, ...] = ({"task": "infer"}, {"task": "train", "method": "lora"})
-        return [settled({**spoken[0], **use, "model": name}, False) for use in uses for name in sizes]
-    if question == "max_model":
-        return [
-            settled({"task": "train", "method": "lora", **run, "model": name}, False)
-            for run in spoken[:1]
-            for name in names
-        ]
-    return [{**run, "model": name} for name in names for run in spoken]
 
 
 def _usual_question(spoken: list[Fields], previous: Question | None) -> str:

@@ -29,6 +29,7 @@ from bot.answers.quote import LONGEST, quoted
         ("a:<//b", "b"),
         ("one\ntwo\tthree", "one two three"),
         ("_slanted_", "slanted"),
+        ("mydiscord.gg/abc-7b", "mydiscord.gg abc-7b"),
     ],
 )
 def test_quoted(text: str, expected: str) -> None:

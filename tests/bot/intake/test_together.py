@@ -135,3 +135,19 @@ def test_alternatives_stay_apart(text: str) -> None:
 def test_sequence_parallel_is_no_length() -> None:
     (run,) = understand("llama 3 8b full megatron tp 4 on 4 a100 sequence parallel").runs
     assert run["parallel"]["sequence"] is True and "seq_len" not in run and run["gpu_count"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "cards"),
+    [
+        ("显存40G，微调7B，序列1024，够么", {"gpu": "40GB", "memory_gb": 40}),
+        ("vram 24gb, 7b lora ok?", {"gpu": "24GB", "memory_gb": 24}),
+        ("我的显存是16G，7b qlora", {"gpu": "16GB", "memory_gb": 16}),
+        ("4090 显存24G 7b lora", {"gpu": "4090", "memory_gb": 24}),
+        ("2*3090 显存48G 34b awq", {"gpu": "3090", "memory_gb": 24, "gpu_count": 2}),
+        ("显存用了20G 7b lora 正常吗", {}),
+    ],
+)
+def test_memory_that_is_named_is_a_cards(text: str, cards: dict[str, object]) -> None:
+    (run,) = understand(text).spoken
+    assert {name: run[name] for name in ("gpu", "memory_gb", "gpu_count") if name in run} == cards
