@@ -59,6 +59,7 @@ LINKS = frozenset(
      "改", "加", "调", "升", "降", "减", "换", "用", "都", "各", "大", "小", "只", "才", "就", "从", "from",
      "about", "around", "set"}
 )  # fmt: skip
+AT_ONCE = frozenset({"concurrent", "simultaneous", "parallel"})
 TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
 
 
@@ -115,10 +116,21 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
         return False
     if key.end - start == 1 and len(sheet.tokens[start].text) == 1 and _is_name(sheet, start, found.end):
         return False
-    name = sheet.words(key.start, key.end)
-    note_number(sheet, key.value, found.value, start, found.end, f'the number behind "{name}"')
-    _read_more(sheet, key.value, found.end)
+    name, field = sheet.words(key.start, key.end), key.value
+    if _is_length_of_users(sheet, field, start, found.end):
+        field, found = "seq_len", quantities.counted(sheet.tokens, position, binary=True) or found
+    note_number(sheet, field, found.value, start, found.end, f'the number behind "{name}"')
+    _read_more(sheet, field, found.end)
     return True
+
+
+def _is_length_of_users(sheet: Sheet, field: str, start: int, end: int) -> bool:
+    """Whether thousands beside the users are their tokens: "how many users at 4k each", "how many 16k users"."""
+    if field != "concurrency" or sheet.tokens[end - 1].text != "k":
+        return False
+    while start and sheet.tokens[start - 1].text in AT_ONCE:
+        start -= 1
+    return start > 1 and sheet.tokens[start - 1].text == "many" and sheet.tokens[start - 2].text == "how"
 
 
 def _is_counted_before(sheet: Sheet, start: int) -> bool:
@@ -218,6 +230,8 @@ def _read_before(sheet: Sheet, start: int) -> bool:
         if not counts and _names_a_number(sheet, key.end, key.value):
             return False
         field, end = key.value, key.end
+    if _is_length_of_users(sheet, field, start, found.end):
+        field = "seq_len"
     value = quantities.counted(sheet.tokens, start, binary=field == "seq_len" and not _is_factor(sheet, start)) or found
     note_number(sheet, field, value.value, start, end, f'the number before "{sheet.words(position, end)}"')
     if field == "epochs":

@@ -70,7 +70,7 @@ def _solved(result: Estimate, plan: Plan, found: Memory, usable: int) -> None:
     new = int(plan.run.new_tokens or 0)
     result.max, beyond = positions.capped(Largest(micro_batch=users, seq_len=max(length - new, 0)), plan.run, plan.arch)
     result.notes = startup_notes(plan, found, usable) + result.notes
-    if (offload := needs_offload(plan, serving.layers_possible)) is not None:
+    if (offload := needs_offload(plan, serving.layers_possible, usable)) is not None:
         result.notes.insert(0, offload)
     result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
 

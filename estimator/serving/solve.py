@@ -121,6 +121,24 @@ def layers_possible(plan: Plan, usable: int) -> int | None:
     return layers if holds(layers) else largest(holds, layers)
 
 
+def experts_kept(plan: Plan, usable: int) -> int | None:
+    """The fewest layers whose experts must stay in host memory so that all else fits (``--n-cpu-moe``).
+
+    None where that is not asked: other engines, no experts, told already, or not even all of them are enough.
+    """
+    told = plan.serving.moe_on_cpu or plan.serving.n_gpu_layers is not None
+    if plan.engine != "llama.cpp" or plan.arch.experts is None or told:
+        return None
+    layers = len(plan.arch.layer_types)
+
+    def holds(on_card: int) -> bool:
+        update = {"moe_on_cpu": layers - on_card + 1}
+        return fits(replace(plan, serving=plan.serving.model_copy(update=update)), usable)
+
+    found = largest(holds, layers)
+    return layers - found + 1 if found else None
+
+
 def utilization_needed(plan: Plan, usable: int) -> float | None:
     """The smallest share of the card, in hundredths, with which the run surely fits; None where no share does.
 

@@ -8,7 +8,7 @@ from estimator.serving.facts import GIB, gib
 from estimator.serving.memory import Memory, note
 from estimator.serving.plan import Plan
 from estimator.serving.shown import CONTEXT, beyond_the_pool
-from estimator.serving.solve import SHARED, utilization_needed
+from estimator.serving.solve import SHARED, experts_kept, utilization_needed
 from estimator.serving.vllm import utilization
 
 SAYS = {
@@ -173,11 +173,21 @@ def _waiting(plan: Plan, possible: int) -> Assumption:
     )
 
 
-def needs_offload(plan: Plan, possible: int | None) -> Assumption | None:
-    """What llama.cpp can keep on the card when not everything fits."""
+def needs_offload(plan: Plan, possible: int | None, usable: int) -> Assumption | None:
+    """What llama.cpp can keep on the card when not everything fits; experts go first, for they are seldom read."""
     layers = len(plan.arch.layer_types) + 1
     if plan.engine not in FILES or possible is None or possible >= layers or plan.serving.n_gpu_layers is not None:
         return None
+    kept = experts_kept(plan, usable)
+    if kept is not None:
+        return note(
+            "serving.moe_on_cpu",
+            kept,
+            f"--n-cpu-moe {kept} is enough: the experts of {kept} of {layers - 1} layers stay in the computer's memory,"
+            " all else lies on the card; slower, but faster than whole layers on the CPU",
+            f"--n-cpu-moe {kept} 即可放下：{layers - 1} 层中有 {kept} 层的专家权重留在内存，其余都在显卡上；"
+            "速度会变慢，但比整层放 CPU 快",
+        )
     flag = "num_gpu" if plan.engine == "ollama" else "-ngl"
     return note(
         "serving.n_gpu_layers",

@@ -49,3 +49,19 @@ def test_adapters_are_served_in_slots(text: str, slots: int | None) -> None:
 def test_adapters_that_are_trained_have_no_slots() -> None:
     (run,) = understand("llama-3.1-8b 2 lora adapters training on 3090").runs
     assert run["method"] == "lora" and "serving" not in run
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "users"),
+    [
+        ("how many users at 4k each: llama-3.2-3b on T4 with vllm", 4096, None),
+        ("sglang qwen3-32b fp8 on 8x H20, how many concurrent 16k users?", 16384, None),
+        ("how many H100 for 2k users of llama-3.1-8b with vllm", None, 2000),
+        ("llama-3.1-8b vllm H100, 50 users at 8k", 8192, 50),
+    ],
+)
+def test_thousands_beside_users_that_are_asked_for_are_their_tokens(
+    text: str, length: int | None, users: int | None
+) -> None:
+    run = understand(text).runs[0]
+    assert (run.get("context_len"), run.get("concurrency")) == (length, users)

@@ -377,3 +377,16 @@ def test_the_fused_all_reduce_keeps_a_workspace(changed: dict[str, Any], gib: fl
     found = answer(**(run | changed)).serving
     assert found is not None
     assert (found.non_torch_bytes or 0) / 2**30 == pytest.approx(gib, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu"), [("gpt-oss-120b", "24GB"), ("qwen3-30b-a3b", "12GB"), ("deepseek-v2-lite", "8GB")]
+)
+def test_the_fewest_layers_keep_their_experts_on_the_host(model: str, gpu: str) -> None:
+    run = {"model": model, "engine": "llama.cpp", "gpu": gpu, "context_len": 8192, "task": "infer"}
+    run |= {} if model.startswith("gpt") else {"weight_format": "Q4_K_M"}
+    kept = next(one.value for one in answer(**run).notes if one.field == "serving.moe_on_cpu")
+    assert isinstance(kept, int)
+    verdicts = [answer(**run, serving={"moe_on_cpu": count}).fit.verdict for count in (kept, kept - 1)]
+    assert verdicts[0] == "fits"
+    assert verdicts[1] != "fits"
