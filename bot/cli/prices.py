@@ -34,13 +34,12 @@ def command(
 
     logging.getLogger("bot.prices").addHandler(logging.NullHandler())  # what failed is said below, once
     language = language_of("", lang)
-    if refresh:
-        _refresh(language)
+    told = _refresh(language) if refresh else set()
     try:
         answer = service.prices(gpus, language, region, spot, currency)
     except EstimatorError as error:
         raise WrongInput(error.message_zh if language == "zh" else error.message) from None
-    for sentence in current_market().failed:
+    for sentence in (one for one in current_market().failed if one not in told):
         click.echo(say(language, "prices.table_fault", sentence=sentence), err=True)
     if picture:
         _draw(answer, picture)
@@ -59,8 +58,8 @@ def _json(found: object) -> str:
     return TypeAdapter(PriceAnswer).dump_json(found, indent=2).decode()  # type: ignore[arg-type]
 
 
-def _refresh(lang: str) -> None:
-    """Ask the sources now, and say on standard error how each fared."""
+def _refresh(lang: str) -> set[str]:
+    """Ask the sources now, and say on standard error how each fared; the sentences that were said."""
     from contextlib import closing
 
     from bot.folders import data_folder
@@ -72,10 +71,12 @@ def _refresh(lang: str) -> None:
     try:
         sources = sources_of(settings.vram_bot_price_sources.split(), folder, settings.vram_bot_price_table)
         with closing(opened(folder)) as history:
-            for outcome in refresh(sources, history):
-                click.echo(f"{outcome.source}: {outcome.sentence or outcome.status}", err=True)
+            outcomes = refresh(sources, history)
     except OSError as error:
         raise WrongInput(say(lang, "prices.table_fault", sentence=unusable(folder, error))) from None
+    for outcome in outcomes:
+        click.echo(f"{outcome.source}: {outcome.sentence or outcome.status}", err=True)
+    return {outcome.sentence for outcome in outcomes}
 
 
 def _draw(answer: Answer, path: str) -> None:

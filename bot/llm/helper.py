@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_ai import Agent, ModelRetry, RunContext, Tool
-from pydantic_ai.exceptions import AgentRunError
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RunUsage, UsageLimits
@@ -78,7 +77,9 @@ class Helper:
     async def answer(self, text: str, lang: str, first: Answer, before: Sequence[dict[str, Any]] = ()) -> Answer:
         """The reply by way of the model; ``first``, the grammar's, where that does not work out or may not be tried."""
         if self._running >= MOST_AT_ONCE or not self._budget.left:
-            log.info("not asked: %s", "busy" if self._budget.left else "the day's budget is used up")
+            log.info(
+                "the language model is not asked: %s", "busy" if self._budget.left else "the day's budget is used up"
+            )
             return first
         talk = Talk(lang, text)
         self._running += 1
@@ -101,11 +102,9 @@ class Helper:
                 prompt = _prompt(talk.message, before)
                 done = await self._agent.run(prompt, deps=talk, usage=usage, usage_limits=limits)
         except TimeoutError:
-            log.warning("no answer within %g s", self._settings.vram_bot_llm_seconds)
-        except AgentRunError as error:
-            log.warning("failed: %s", type(error).__name__)
+            log.warning("the language model gave no answer within %g s", self._settings.vram_bot_llm_seconds)
         except Exception as error:  # a client's own errors differ by provider; the grammar's reply stands in for all
-            log.warning("failed: %s", type(error).__name__)
+            log.warning("the language model failed: %s", type(error).__name__)
         else:
             return done.output or ""
         finally:
@@ -144,7 +143,7 @@ def _composed(answer: Answer, prose: str) -> Answer:
     """The answer with the model's sentences, if they hold nothing of their own, and with how it read the message."""
     fault = fault_of(prose, answer) if prose.strip() else ""
     if fault:
-        log.warning("its sentences are left out: %s", fault)
+        log.warning("the language model's sentences are left out: %s", fault)
     fields = [one for run in answer.spoken for one in _flat(run)]
     read = ", ".join(dict.fromkeys(f"{name} {value}" for name, value in fields))
     said = [] if fault or not prose.strip() else [quoted(prose, LONGEST)]

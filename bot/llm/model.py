@@ -1,5 +1,6 @@
 """The language model that the settings name. Needs the extra ``llm``."""
 
+import re
 from typing import TYPE_CHECKING
 
 from bot.settings import BadSettings, Settings
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from bot.llm.helper import Helper
 
 OLLAMA = "http://127.0.0.1:11434/v1"
+KEY = re.compile(r"[A-Z]+_API_KEY")
 NO_KEY = "none"
 """What is sent as key to an endpoint of one's own that has none."""
 
@@ -30,7 +32,13 @@ def helper_of(settings: Settings, lang: str = "en") -> "Helper | None":
     except ImportError:
         raise BadSettings(say(lang, "tools.needs_extra", extra="llm")) from None
     except UserError as error:
-        raise BadSettings(say(lang, "setting.wrong", name="VRAM_BOT_LLM", why=str(error).split("\n")[0])) from None
+        raise BadSettings(say(lang, "setting.wrong", name="VRAM_BOT_LLM", why=_why(str(error), lang))) from None
+
+
+def _why(text: str, lang: str) -> str:
+    """Which key is missing, else what the library says first."""
+    key = KEY.search(text)
+    return say(lang, "setting.no_llm_key", own=key[0]) if key else text.split("\n")[0].split(". ")[0]
 
 
 def model_of(settings: Settings) -> "Model":

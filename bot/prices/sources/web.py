@@ -37,7 +37,13 @@ def fetched(url: str, etag: str = "", seconds: float = SECONDS_IN_ALL) -> File |
             return None
         raise SourceFailed(f"{url} answered {error.code}") from None
     except (OSError, ValueError) as error:
-        raise SourceFailed(f"{url} cannot be read: {error}") from None
+        raise SourceFailed(f"{url} cannot be read: {_reason(error)}") from None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """What went wrong, in words: an address's error holds that of the connection."""
+    inner = getattr(error, "reason", error)
+    return getattr(inner, "strerror", None) or str(inner)
 
 
 def _read(answer: object, url: str, until: float) -> bytes:

@@ -119,6 +119,7 @@ def test_refresh_asks_each_source_and_says_how_it_fared(
     done = run(capsys, "prices", "--gpu", "B300", "--refresh", "--lang", "en")
     assert done.status == 0 and "$6.99/h" in done.out and "as of" not in done.out
     assert "skypilot/verda: ok" in done.err and "skypilot/vast: " in done.err and "cannot be read" in done.err
+    assert done.err.count("cannot be read") == 1, "each fault is said once"
     _forgotten()
     assert "$6.99/h" in run(capsys, "prices", "--gpu", "B300", "--lang", "en").out, "it is kept"
 

@@ -229,5 +229,5 @@ def test_it_is_off_unless_set() -> None:
 
 def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(BadSettings, match=r"VRAM_BOT_LLM.*OPENAI_API_KEY"):
+    with pytest.raises(BadSettings, match=r"VRAM_BOT_LLM.*VRAM_BOT_LLM_API_KEY or OPENAI_API_KEY"):
         helper_of(Settings(vram_bot_llm="openai:gpt-5"))
