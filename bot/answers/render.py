@@ -46,6 +46,7 @@ def environment(lang: str, card: bool = False) -> Environment:
     )
     columns = UNBROKEN if card else TEXT_WIDTH
     found.filters.update(quote=quoted, wrap=partial(wrapped, columns=columns), label=_bold if card else str)
+    found.filters["fine"] = "-# {}".format if card else str
     found.globals.update(
         table=partial(table, columns_of_text=columns), name=lambda section, key: name_of(lang, section, key)
     )
@@ -53,8 +54,9 @@ def environment(lang: str, card: bool = False) -> Environment:
 
 
 def _bold(label: str) -> str:
-    """A label such as "Most likely: " in Discord's markdown."""
-    return f"**{label.strip()}** " if label.isascii() else f"**{label}**"
+    """A label such as "Most likely: " in bold; the colon stands outside, as to some clients ：** ends nothing."""
+    word = label.rstrip(": ：")
+    return f"**{word}**{label[len(word) :]}"
 
 
 def template_of(answer: Answer) -> str:

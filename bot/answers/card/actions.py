@@ -1,15 +1,18 @@
 """The buttons of a card."""
 
 import json
+import re
 from typing import Any
 
 from bot.answers.card.shape import LONGEST_LABEL, MOST_ACTIONS, Action
 from bot.answers.card.steps import listed, title_of
 from bot.answers.card.table import clipped
 from bot.answers.card.voice import Voice
+from bot.answers.layout import width
 from bot.texts import texts
 from estimator.schema import Estimate, Run
 
+_MORE = re.compile(r" instead of .*$| ?[(（][^()（）]*[)）]$|, [^,]*$")
 MOST_STEPS = 4
 """Steps with a button of their own."""
 MOST_READINGS = 8
@@ -55,9 +58,16 @@ def _plan(voice: Voice, found: Estimate) -> list[Action]:
 
 def _steps(voice: Voice, found: Estimate) -> list[Action]:
     return [
-        labelled("apply", voice.say("button_step", number=number, title=title_of(voice, step)), step.id, step.change)
+        labelled("apply", _step_label(voice, number, title_of(voice, step)), step.id, step.change)
         for number, step in enumerate(listed(found)[:MOST_STEPS], start=1)
     ]
+
+
+def _step_label(voice: Voice, number: int, title: str) -> str:
+    """A step on a button: what stands in brackets, or instead of what, is left out where there is no room for it."""
+    whole = voice.say("button_step", number=number, title=title)
+    short = voice.say("button_step", number=number, title=_MORE.sub("", title))
+    return whole if width(whole) <= LONGEST_LABEL else short
 
 
 def _what_ifs(voice: Voice, found: Estimate) -> list[Action]:

@@ -163,7 +163,7 @@ def _told(voice: Voice, index: int) -> str:
     """One of several runs."""
     found = voice.answer.estimates[index]
     verdict = voice.verdict(found.fit.verdict)
-    return voice.say("alt_row", run=voice.line(voice.label(index)), verdict=verdict, **_figures(found))
+    return voice.say("alt_row", run=voice.line(voice.label(index)), verdict=verdict, **_figures(voice, found))
 
 
 def _told_alone(voice: Voice) -> list[str]:
@@ -175,15 +175,14 @@ def _told_alone(voice: Voice) -> list[str]:
     usable = voice.say("alt_usable", usable=coarse(found.fit.usable)) if found.fit.usable else ""
     phases = comma.join(f"{name} {figure}" for name, figure, *_ in _phases(voice, memory))
     return [
-        voice.say("alt_run", run=voice.title(), usable=usable, items=listed, **_figures(found)),
+        voice.say("alt_run", run=voice.title(), usable=usable, items=listed, **_figures(voice, found)),
         voice.say("alt_phases", phases=phases),
     ]
 
 
-def _figures(found: Estimate) -> dict[str, str]:
+def _figures(voice: Voice, found: Estimate) -> dict[str, str]:
     memory = per_gpu(found)
-    low, high = memory.device_peak.low, memory.device_peak.high
-    return {"allocated": gib(memory.allocated_peak), "low": coarse(low), "high": coarse(high)}
+    return {"allocated": gib(memory.allocated_peak), "span": voice.span(memory.device_peak)}
 
 
 @cache

@@ -31,7 +31,7 @@ def help_card(voice: Voice) -> Card:
 def told_card(voice: Voice) -> Card:
     """Why a run failed, or what is known about what was asked."""
     if voice.answer.diagnosis is None:
-        return Card("told", voice.say("title_known"), lead=voice.answer.text[:3_000])
+        return Card("told", voice.say("title_known"), lead=rendered(voice.answer, card=True).text[:3_000])
     lines = rendered(voice.answer, card=True).text[:3_000].splitlines()
     lead, *rest = ("\n".join(group) for _, group in groupby(lines, key=lambda line: bool(_POINT.match(line))))
     return Card("told", voice.say("title_diagnosis"), lead=lead, sections=tuple(rest))

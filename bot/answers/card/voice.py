@@ -8,7 +8,7 @@ from bot.answers.ledger import Ledger
 from bot.answers.quote import quoted
 from bot.answers.render import environment
 from bot.texts import name_of, say
-from estimator.schema import Estimate, PerGpu
+from estimator.schema import Estimate, PerGpu, Range
 
 GIB = 2**30
 _BRACKETS = re.compile(r" \(.*\)$|（.*）$")
@@ -51,6 +51,11 @@ class Voice:
         model = self.describer.model(index)
         label = self.describer.label(index).replace(model, _BRACKETS.sub("", model))
         return label or f"{index + 1}."
+
+    def span(self, found: Range) -> str:
+        """From the least to the most in GiB; one number where both read the same."""
+        low, high = coarse(found.low), coarse(found.high)
+        return low if low == high else f"{low}{'–' if self.lang == 'zh' else '-'}{high}"
 
     def line(self, text: str, longest: int = LONGEST_NOTE) -> str:
         """A sentence of the estimator on one line, with whatever a user may have put into it made harmless."""

@@ -85,8 +85,8 @@ def test_moves_new_and_gone_offers_are_told(tmp_path: Path) -> None:
     post = maker.post(wish(), date(2026, 11, 30), ("2026-11-28", start + 0.5 * DAY))
     text = digest_text(post, "zh")
     assert "RTX 4090，算力市场：-10.0 %（3 个报价的中位数）" in text
-    assert "新报价：" in text and "came" in text
-    assert "已下架：" in text and "left" in text
+    assert "新报价**：" in text and "came" in text
+    assert "已下架**：" in text and "left" in text
     assert maker.post(wish(2), date(2026, 11, 30), ("2026-11-28", start + 0.5 * DAY)) is post
 
 
