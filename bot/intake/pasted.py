@@ -15,6 +15,11 @@ _LAUNCH = re.compile(
 )
 _CALL = re.compile(r"\b(?:\w*TrainingArguments|\w+Config|FastLanguageModel\.\w+|from_pretrained|LLM|Llama)\(")
 _MODELFILE = re.compile(r"^FROM[ \t]+\S+[ \t]*$", re.MULTILINE)
+_BEHIND = re.compile(
+    r"(?P<command>.*\s--?[A-Za-z][\w.-]*(?:[ =](?!(?:on|in|for|with|and|how|can|does|will)\s)[^\s,;，；。]+)?)"
+    r"[,;，；。]?\s*(?P<words>(?:on|in|for|with|and|how|can|does|will|[\u4e00-\u9fff])\S*[^\n]*)$"
+)
+"""A command of one line up to its last option, and the words that go on behind it."""
 LEAST_KEYS = 3
 LEAST_FIELDS = 3
 """Fields that a paste must state beside the tool, or the words are read as a message."""
@@ -27,13 +32,19 @@ def pasted(text: str) -> "Reading | None":
         return None
     from bot.reading.read import flat, read_paste  # most messages are only words
 
-    reading = read_paste(text)
+    reading = read_paste(_words_apart(text))
     if reading.error:
         return reading if reading.refused else None
     stated = flat(reading.stated)
     told = [name for name in stated if name not in ("task", "framework", "engine", "gpu", "gpu_count", "stage")]
     whole = isinstance(reading.run.get("model"), dict)
     return reading if whole or (reading.tool and len(told) >= LEAST_FIELDS) else None
+
+
+def _words_apart(text: str) -> str:
+    """The words behind a command of one line on a line of their own: "... --max-model-len 8192 on an A100?"."""
+    found = None if "\n" in text.strip() else _BEHIND.match(text)
+    return f"{found['command']}\n{found['words']}" if found else text
 
 
 def _may_hold(text: str) -> bool:

@@ -65,3 +65,21 @@ def test_thousands_beside_users_that_are_asked_for_are_their_tokens(
 ) -> None:
     run = understand(text).runs[0]
     assert (run.get("context_len"), run.get("concurrency")) == (length, users)
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu", "question"),
+    [
+        ("vllm serve mistralai/Mixtral-8x7B-v0.1 --tensor-parallel-size 2 --max-model-len 32768 on 2x A100 80GB, "
+         "how many users?", "A100 80GB", "max_batch"),
+        ("vllm serve Qwen/Qwen2.5-32B-Instruct --tensor-parallel-size 2 --max-model-len 32768 --enforce-eager "
+         "能在两张 4090 上跑吗？", "4090", "fit"),
+        ("python -m sglang.launch_server --model-path Qwen/Qwen2.5-32B-Instruct --tp 2 --context-length 16384 "
+         "--mem-fraction-static 0.8, how many users on 2x L40S?", "L40S", "max_batch"),
+        ("vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 32768 --port 8000 --dtype bfloat16", None, "need_memory"),
+    ],
+)  # fmt: skip
+def test_words_behind_a_command_are_read_too(text: str, gpu: str | None, question: str) -> None:
+    found = understand(text)
+    assert found.runs[0].get("gpu") == gpu
+    assert found.question == question
