@@ -3,6 +3,7 @@
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
 from bot.intake.names import card_named
+from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
 WORD_FIELDS = (
@@ -10,6 +11,7 @@ WORD_FIELDS = (
     "engine", "framework", "parallelism", "offload", "task", "kv_dtype", "sleep", "reference",
 )  # fmt: skip
 LOOK_BACK = 3
+LONGEST_NAME = 12
 OWN = frozenset({"model", "training", "run", "it", "weights"})
 """What uses memory and is no other program."""
 OF_OPTIMIZER = {"int8": "adamw-8bit", "nf4": "adamw-4bit"}
@@ -151,6 +153,7 @@ def read_other_memory(sheet: Sheet) -> None:
         if memory is None or not sheet.is_free(index, memory.end):
             continue
         field = _role_behind(sheet, memory.end) or _role_before(sheet, index) or _role_of_file(sheet, index, memory.end)
+        field = field or _role_beside_a_card(sheet, index, memory)
         if field == "host_ram_gib" and LIMITS[field][0] <= memory.value <= LIMITS[field][1]:
             sheet.read(field, memory.value, index, memory.end, "the computer's own memory")
         elif field == "reserved_by_others_gib":
@@ -167,6 +170,18 @@ def _role_behind(sheet: Sheet, end: int) -> str | None:
     if word and word.value == "others" and not OWN & {token.text for token in sheet.tokens[word.end : word.end + 2]}:
         return "reserved_by_others_gib"
     return "host_ram_gib" if word and word.value == "ram" else None
+
+
+def _role_beside_a_card(sheet: Sheet, start: int, memory: Quantity) -> str | None:
+    """``4090 加 64G 内存``: 内存 is loosely said of cards, too, but not of one that is named and has another size."""
+    if "".join(token.text for token in sheet.tokens[memory.end : memory.end + 2]) != "内存":
+        return None
+    for end in range(start, max(0, start - LONGEST_NAME), -1):
+        cards = [card_named(sheet.words(at, end)) for at in range(max(0, end - LOOK_BACK), end)]
+        card = next((one for one in cards if one is not None), None)
+        if card is not None:
+            return "host_ram_gib" if end < start or memory.value not in card.sizes else None
+    return None
 
 
 def _role_of_file(sheet: Sheet, start: int, end: int) -> str | None:

@@ -83,3 +83,19 @@ def test_words_behind_a_command_are_read_too(text: str, gpu: str | None, questio
     found = understand(text)
     assert found.runs[0].get("gpu") == gpu
     assert found.question == question
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu", "ram"),
+    [
+        ("用 llama.cpp 跑 GLM-4.5-Air Q4_K_M，一张 4090 加 64G 内存可以吗？", "4090", 64),
+        ("4090加128g内存跑deepseek v3 q2_k llama.cpp", "4090", 128),
+        ("A100 80G内存 能跑 llama-3.1-70b 吗", "A100 80GB", None),
+        ("3090 24G内存 lora 7b", "3090", None),
+        ("24G内存的显卡能跑 qwen2.5-32b 吗", "24GB", None),
+        ("lora 7b 3090 24G", "3090", None),
+    ],
+)
+def test_memory_beside_a_named_card_is_the_computers(text: str, gpu: str, ram: int | None) -> None:
+    run = understand(text).runs[0]
+    assert (run.get("gpu"), run.get("host_ram_gib")) == (gpu, ram)
