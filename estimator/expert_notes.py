@@ -2,9 +2,9 @@
 
 from estimator.adapter_targets import MIXTRAL, QWEN, REFUSED
 from estimator.catalogue import weight_format
-from estimator.regimes import BITSANDBYTES
 from estimator.schema import Run
 from estimator.setting import Setting
+from estimator.step.quantised import BITSANDBYTES
 
 Text = tuple[str, object, str, str]
 

@@ -9,16 +9,15 @@ from collections.abc import Iterator
 
 from estimator.architecture import Inventory, Weight
 from estimator.step.program import rounded
+from estimator.step.quantised import BITSANDBYTES
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, HALF
 from estimator.weights import Weights
 
-PACKED_ON_THE_CARD = ("nf4", "nf4-dq", "fp4", "int8")
-
 
 def loading_bytes(parts: Inventory, regime: Regime, held: Weights) -> int:
     """The largest sum while loading, in bytes; adapters come later."""
-    if regime.quantised in PACKED_ON_THE_CARD:
+    if regime.quantised in BITSANDBYTES:  # packed on the card, tensor by tensor
         return held.base + max((rounded(weight.numel * HALF) for weight in _linears(parts)), default=0)
     if regime.load_itemsize > regime.itemsize and regime.quantised is None:
         sizes = [rounded(weight.numel * FULL) for weight in _all(parts)]

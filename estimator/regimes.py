@@ -10,6 +10,7 @@ from estimator.schema import Lengths, Run
 from estimator.stack import before_5, linear_experts, loading_of, versions_stated
 from estimator.stages.rows import drops, own_step, reference_of, rows_per_item
 from estimator.step.families import SINGLE
+from estimator.step.quantised import BITSANDBYTES
 from estimator.step.regime import AdapterRegime, Regime
 from estimator.targets_check import targets_of
 from estimator.vision.held import MASKED, near, tower_mode
@@ -17,7 +18,6 @@ from estimator.vision.held import MASKED, near, tower_mode
 ITEMSIZES = {"fp32": 4, "amp-bf16": 4, "amp-fp16": 4, "bf16": 2, "fp16": 2}
 SHARDED = {"fsdp-mixed-bf16": 2, "deepspeed-bf16": 2, "deepspeed-fp16": 2}
 """Precisions of engines for many cards: bytes per element of what is computed with."""
-BITSANDBYTES = ("nf4", "nf4-dq", "fp4", "int8")
 ADAPTER_SIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
 
 

@@ -4,6 +4,7 @@ from functools import cache, lru_cache
 
 from estimator.errors import EstimatorError
 from estimator.schema import Assumption, Engine, Offload, Parallel, Run
+from estimator.serving.plan import SERVERS
 
 
 def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:
@@ -102,7 +103,6 @@ ENGINES = {
     "device_map": ("several cards and no engine named: layers dealt out", "多卡且未指定并行方式：按层分摊"),
 }
 ON_THE_CARD = Offload()
-SERVERS = ("vllm", "sglang", "tgi")
 TENSOR = Assumption(
     field="parallel.tensor",
     value="cards",

@@ -10,10 +10,11 @@ from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
 from bot.intake.names import full_card_name, model_meant, nearest_sized, plain_card_name
 from bot.intake.quantities import billions
-from bot.intake.settled import FOUR_BIT, OF_TRAINING, settled
+from bot.intake.settled import OF_TRAINING, settled
 from bot.intake.sheet import Sheet
 from bot.intake.stages import ONLINE, stage_fields
 from bot.intake.tokens import tokenize
+from estimator.step.quantised import BITSANDBYTES_4BIT
 
 Fields = dict[str, Any]
 
@@ -263,7 +264,7 @@ def _readings_of(run: Fields) -> list[Fields]:
 
 
 def _usual_method(run: Fields) -> str:
-    return "qlora" if run.get("weight_format") in FOUR_BIT else "lora"
+    return "qlora" if run.get("weight_format") in BITSANDBYTES_4BIT else "lora"
 
 
 def with_facts(run: Fields) -> Fields:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from estimator.serving.engines import FILES
+from estimator.serving.plan import SERVERS
+from estimator.step.quantised import BITSANDBYTES_4BIT
+
 Fields = dict[str, Any]
 
-FOUR_BIT = ("nf4", "nf4-dq", "fp4")
-SERVERS = ("vllm", "sglang", "tgi")
-GGUF_ENGINES = ("llama.cpp", "ollama")
 GGUF_OF = {"nf4": "Q4_K_M", "fp4": "Q4_K_M", "nf4-dq": "Q4_K_M", "int8": "Q8_0"}
 """What "4bit" and "8bit" mean to an engine that reads GGUF files."""
 ENGINE_OF_CACHE = {"fp8": "vllm", "q8_0": "llama.cpp", "q4_0": "llama.cpp"}
@@ -23,7 +24,7 @@ def settled(fields: Fields, running: bool) -> Fields:
     _settle_adapters(run)
     _settle_method(run)
     _settle_cards(run)
-    if run.get("engine") in GGUF_ENGINES and run.get("weight_format") in GGUF_OF:
+    if run.get("engine") in FILES and run.get("weight_format") in GGUF_OF:
         run["weight_format"] = GGUF_OF[run["weight_format"]]
     if run.get("task") in ("infer", "serve") and "seq_len" in run:
         run["context_len"] = run.pop("seq_len")
@@ -90,7 +91,7 @@ def _is_chat_model(run: Fields) -> bool:
 
 def _settle_method(run: Fields) -> None:
     training = run.get("task") in (None, "train")
-    if training and run.get("method") == "lora" and run.get("weight_format") in FOUR_BIT:
+    if training and run.get("method") == "lora" and run.get("weight_format") in BITSANDBYTES_4BIT:
         run["method"] = "qlora"
     elif run.get("method") == "qlora":
         run.setdefault("weight_format", "nf4")

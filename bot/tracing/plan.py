@@ -6,12 +6,12 @@ from typing import Any
 
 from estimator.errors import EstimatorError
 from estimator.schema import Run
+from estimator.step.quantised import BITSANDBYTES_4BIT
 from estimator.step.regime import Regime
 
 OPTIMIZERS = ("adamw", "adamw-8bit", "adamw-32bit", "sgd", "sgd-momentum", "adafactor", "lion", "lion-8bit", "ademamix",
               "ademamix-8bit", "muon")  # fmt: skip
 METHODS = ("full", "freeze", "lora", "dora", "qlora")
-FORMATS = ("nf4", "nf4-dq", "fp4", "fp4-dq")
 HALVES = {True: "float16", False: "bfloat16"}
 
 
@@ -120,6 +120,8 @@ def _beyond(run: Run, regime: Regime, config: dict[str, Any]) -> Iterator[tuple[
 
 
 def _of_training(run: Run, regime: Regime) -> Iterator[tuple[str, str, str]]:
+    if run.compile:  # its loss is one of its own, which nobody asked for by name
+        yield "compile", "does not run torch.compile: leave it out", "不支持 torch.compile：请去掉该项"
     choices = [
         ("method", run.method, METHODS),
         ("stage", run.stage, ("pretrain", "sft")),
@@ -127,7 +129,7 @@ def _of_training(run: Run, regime: Regime) -> Iterator[tuple[str, str, str]]:
         ("attention", regime.attention, ("sdpa", "eager")),
         ("loss", regime.loss, ("standard", "chunked", "fused")),
         ("gradient_checkpointing", regime.checkpointing, ("none", "full", "every")),
-        ("weight_format", regime.quantised, (None, *FORMATS)),
+        ("weight_format", regime.quantised, (None, *BITSANDBYTES_4BIT)),
         ("precision", run.precision, ("fp32", "amp-bf16", "amp-fp16", "bf16", "fp16")),
     ]
     for field, value, known in choices:
@@ -141,7 +143,6 @@ def _of_training(run: Run, regime: Regime) -> Iterator[tuple[str, str, str]]:
         ("packing", regime.mask == "packed" and not (run.details or {}).get("document_lengths"),
          "packed rows without details.document_lengths", "没有 details.document_lengths 的打包行"),
         ("fused_kernels", bool(run.fused_kernels), "fused kernels: leave them out", "融合内核：请去掉该项"),
-        ("compile", bool(run.compile), "torch.compile: leave it out", "torch.compile：请去掉该项"),
         ("offload", _offloads(run), "offload: leave it out", "卸载：请去掉该项"),
         ("method", regime.trainable == "first", "training of the first layers", "只训练前几层"),
         ("framework", bool(set(regime.quirks) - {"near"}), f"the habits of {run.framework}: use transformers or trl",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from estimator.step import ops
 from estimator.step.dora import dora
 from estimator.step.fused_lora import FUSED, fused_lora
-from estimator.step.quantised import BITSANDBYTES_4BIT
+from estimator.step.quantised import BITSANDBYTES, BITSANDBYTES_4BIT
 from estimator.step.regime import AdapterRegime
 from estimator.step.tape import FULL, Leaf, Tensor
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 QV_ATTENTION = ("q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "q_b_proj", "kv_b_proj")
 QV = frozenset((*QV_ATTENTION, "query", "value", "Wqkv", "in_proj"))
 QKV = QV | {"k_proj", "key"}
-BITSANDBYTES = (*BITSANDBYTES_4BIT, "int8")
 NOT_ATTENTION = ("mlp", "experts", "fc1", "fc2", "lm_head", "intermediate", "dense_h_to_4h", "dense_4h_to_h", "output",
                  "predictions", "head", "pooler")  # fmt: skip
 

@@ -11,6 +11,7 @@ from estimator.step.packed import linear_packed, packed_format, unpacked
 from estimator.step.tape import BOOL, FULL, HALF, Tape, Tensor
 
 BITSANDBYTES_4BIT = ("nf4", "nf4-dq", "fp4", "fp4-dq")
+BITSANDBYTES = (*BITSANDBYTES_4BIT, "int8")
 
 
 def quantised_linear(

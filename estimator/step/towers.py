@@ -11,6 +11,7 @@ from estimator.step import ops
 from estimator.step.assembly import Builder
 from estimator.step.checkpointing import checkpointed
 from estimator.step.model import Layer, Model, wants_gradient
+from estimator.step.quantised import BITSANDBYTES
 from estimator.step.regime import Regime
 from estimator.step.tape import BOOL, FULL, LONG, Tape, Tensor
 from estimator.step.tower_layers import BLOCKS, Around, rotary_tables
@@ -74,7 +75,7 @@ class Images:
 
 def tower_regime(regime: Regime) -> Regime:
     """How the tower computes: its own parameters, packed where bitsandbytes packs every linear."""
-    packed = regime.quantised if (regime.quantised or "") in ("nf4", "nf4-dq", "fp4", "int8") else None
+    packed = regime.quantised if regime.quantised in BITSANDBYTES else None
     return replace(regime, adapter=None, quantised=packed, trainable="all", dropout=False)
 
 
