@@ -7,6 +7,7 @@ from math import ceil
 from estimator.catalogue import weight_format
 from estimator.errors import EstimatorError
 from estimator.serving.engines import FILES, memory_of
+from estimator.serving.facts import gib
 from estimator.serving.memory import Memory
 from estimator.serving.plan import Plan
 from estimator.serving.shown import beyond_the_pool, device
@@ -124,19 +125,21 @@ def layers_possible(plan: Plan, usable: int) -> int | None:
 def experts_kept(plan: Plan, usable: int) -> int | None:
     """The fewest layers whose experts must stay in host memory so that all else fits (``--n-cpu-moe``).
 
-    None where that is not asked: other engines, no experts, told already, or not even all of them are enough.
+    None where that is not asked: other engines, no experts, told already; where not even all of them are enough, and
+    where the host cannot hold them.
     """
     told = plan.serving.moe_on_cpu or plan.serving.n_gpu_layers is not None
     if plan.engine != "llama.cpp" or plan.arch.experts is None or told:
         return None
-    layers = len(plan.arch.layer_types)
+    layers, room = len(plan.arch.layer_types), plan.run.host_ram_gib
 
-    def holds(on_card: int) -> bool:
-        update = {"moe_on_cpu": layers - on_card + 1}
-        return fits(replace(plan, serving=plan.serving.model_copy(update=update)), usable)
+    def kept(count: int) -> Plan:
+        return replace(plan, serving=plan.serving.model_copy(update={"moe_on_cpu": count}))
 
-    found = largest(holds, layers)
-    return layers - found + 1 if found else None
+    on_card = largest(lambda count: fits(kept(layers - count + 1), usable), layers)
+    if not on_card or (room is not None and memory_of(kept(layers - on_card + 1)).host > gib(room)):
+        return None
+    return layers - on_card + 1
 
 
 def utilization_needed(plan: Plan, usable: int) -> float | None:

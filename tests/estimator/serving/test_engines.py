@@ -390,3 +390,5 @@ def test_the_fewest_layers_keep_their_experts_on_the_host(model: str, gpu: str) 
     verdicts = [answer(**run, serving={"moe_on_cpu": count}).fit.verdict for count in (kept, kept - 1)]
     assert verdicts[0] == "fits"
     assert verdicts[1] != "fits"
+    small = answer(**run, host_ram_gib=2)
+    assert all(one.field != "serving.moe_on_cpu" for one in small.notes)
