@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.intake import quantities
-from bot.intake.hardware import MOST_PLAIN, Hardware
+from bot.intake.hardware import MOST_PLAIN, OF_KNOWN, Hardware
 from bot.intake.quantities import Quantity
 from bot.intake.sheet import Reading, Sheet
 
@@ -61,10 +61,20 @@ def read_count_alone(sheet: Sheet) -> None:
         number = Quantity(1, at + 1) if one else quantities.small_count(sheet.tokens, at)
         number = number or quantities.spelled_count(sheet.tokens, at)
         having = at > 0 and sheet.tokens[at - 1].text in HAVING
-        if having and number and (number.end == len(sheet.tokens) or sheet.tokens[number.end].text in ENDS):
+        end = _past_times(sheet, number.end) if number else 0
+        said = having or (number is not None and end > number.end)
+        if said and number and (end == len(sheet.tokens) or sheet.tokens[end].text in ENDS):
             if 1 <= number.value <= MOST_PLAIN:
                 sheet.read("hardware", Hardware(count=int(number.value)), at, number.end, "how many there are")
             return
+
+
+def _past_times(sheet: Sheet, at: int) -> int:
+    """Past a sign of multiplication, and what it counts again: "2x?", "4x of those"."""
+    texts = [token.text for token in sheet.tokens[at : at + 3]]
+    end = at + (texts[:1] in (["x"], ["×"], ["*"]))
+    known = len(texts) == 3 and texts[1] == "of" and texts[2] in OF_KNOWN
+    return end + 2 * (known and end > at)
 
 
 def _note(sheet: Sheet, cards: Hardware, number: Quantity, start: int) -> None:

@@ -112,7 +112,10 @@ class _Cluster:
             if self._text(at) in quantities.TIMES and self._text(at + 1)
             else None
         )
-        return bool(inner and self._text(inner.end) in quantities.TIMES and self._is_hardware(inner.end + 1))
+        if inner is None:
+            return False
+        again = self._text(inner.end) in quantities.TIMES and self._is_hardware(inner.end + 1)
+        return again or bool(self._card_end(inner.end))
 
     def _count(self) -> bool:
         if self.found.count is not None:
@@ -152,11 +155,17 @@ class _Cluster:
         start = number.end + (following == "个")
         if self._is_counted_memory(start) or (number.end == at + 1 and self._is_spelled(at, start)):
             return number.value, start
-        if following == "of" and self._text(number.end + 1) in OF_KNOWN:
-            return number.value, number.end + 2
+        if following == "of" and (behind := self._past_of(at, number.end + 1)):
+            return number.value, behind
         if self._counts_card(number):
             return number.value, number.end
         return None, at
+
+    def _past_of(self, at: int, behind: int) -> int:
+        """Where "of" and what it counts ends: "a pair of A100s", "two of them"; 0 where it counts something else."""
+        if self._is_spelled(at, behind):
+            return behind
+        return behind + 1 if self._text(behind) in OF_KNOWN else 0
 
     def _any_count(self, at: int) -> Quantity | None:
         """A count in digits, Chinese or English words; "one" counts only before "of them"."""
@@ -166,7 +175,8 @@ class _Cluster:
 
     def _ends_a_word(self, at: int) -> bool:
         """Whether the number is the end of a word that means something else: the 16 of bf16, the 4 of q4."""
-        before = self.tokens[at - 1] if at and self.tokens[at].glued else None
+        token = self.tokens[at]
+        before = self.tokens[at - 1] if at and token.glued and token.kind == "number" else None
         return before is not None and before.kind == "word" and before.text not in quantities.TIMES
 
     def _is_spelled(self, at: int, behind: int) -> bool:

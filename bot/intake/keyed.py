@@ -218,6 +218,8 @@ def _read_before(sheet: Sheet, start: int) -> bool:
     if found is None or found.end >= len(sheet.tokens):
         return False
     position = found.end + (sheet.tokens[found.end].text in ("+", "的", "-"))
+    measured = sheet.tokens[position : position + 2]  # 4096个token
+    position += len(measured) == 2 and measured[0].text == "个" and measured[1].text in TOKEN_WORDS
     if position >= len(sheet.tokens):
         return False
     if sheet.tokens[position].text in TOKEN_WORDS:

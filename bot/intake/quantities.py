@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from bot.intake.tokens import Token
+from bot.intake.tokens import LARGEST, Token
 
 HAN_DIGITS = {
     "零": 0,
     "一": 1,
     "二": 2,
     "两": 2,
+    "俩": 2,
     "双": 2,
     "三": 3,
     "四": 4,
@@ -26,9 +27,22 @@ MULTIPLIERS = {"k": 1000, "m": 1_000_000, "千": 1000, "万": 10_000, "w": 10_00
 SPELLED = {"million": 1_000_000, "mil": 1_000_000, "thousand": 1000}
 BILLION = frozenset({"billion", "billions", "bilion", "billon", "bilions"})
 TIMES = frozenset("x*×")
-SPELLED_COUNTS = {"dual": 2, "two": 2, "three": 3, "triple": 3, "four": 4, "quad": 4, "six": 6, "eight": 8}
+SPELLED_COUNTS = {
+    "dual": 2,
+    "pair": 2,
+    "couple": 2,
+    "two": 2,
+    "three": 3,
+    "triple": 3,
+    "four": 4,
+    "quad": 4,
+    "six": 6,
+    "eight": 8,
+}
 HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 HAN_GROUPS = {"万": 10_000, "亿": 100_000_000}
+MOST_COUNTED = 1000
+MOST_ZEROS = 18
 ROUND = 10
 BINARY_STEP = 8
 """Lengths in multiples of eight thousand are meant in 1,024s (8k, 32k, 160k), other round ones in 1,000s (10k, 50k)."""
@@ -99,6 +113,9 @@ def counted(tokens: list[Token], start: int, binary: bool = False) -> Quantity |
     unit = _glued_unit(tokens, plain.end)
     if unit == "百" and _glued_unit(tokens, plain.end + 1) == "万":
         return Quantity(plain.value * 1_000_000, plain.end + 2)
+    if unit == "e" and _glued_unit(tokens, plain.end + 1).isdigit():
+        power = min(tokens[plain.end + 1].number, MOST_ZEROS)
+        return Quantity(min(plain.value * 10**power, LARGEST), plain.end + 2)
     if unit not in MULTIPLIERS:
         return plain
     factor = 1024 if binary and unit == "k" and not _is_decimal(plain.value) else MULTIPLIERS[unit]
@@ -165,12 +182,15 @@ def _han_billions(tokens: list[Token], start: int) -> Quantity | None:
 
 
 def small_count(tokens: list[Token], start: int) -> Quantity | None:
-    """A count of things in digits or a Chinese numeral up to 十九."""
+    """A count of things in digits or a Chinese numeral below a thousand."""
     token = tokens[start]
     if token.kind == "number" and token.number == int(token.number):
         return Quantity(token.number, start + 1)
     if token.text not in HAN_DIGITS:
         return None
+    number = han_number(tokens, start)
+    if number and number.end > start + 1 and number.value < MOST_COUNTED:
+        return number
     value, end = HAN_DIGITS[token.text], start + 1
     if token.text == "十" and end < len(tokens) and 0 < HAN_DIGITS.get(tokens[end].text, 0) < 10:
         value, end = value + HAN_DIGITS[tokens[end].text], end + 1

@@ -24,6 +24,8 @@ _NO_DIGIT = f"[{_HAN_DIGITS}十百千万亿]"
 _SPELLED_OUT = re.compile(rf"(?<!{_NO_DIGIT})[一二三四五六七八九][{_HAN_DIGITS}]{{3}}(?!{_NO_DIGIT})")
 """Four digits read out one by one, as cards and lengths are: 四零九零, 二零四八."""
 _DIGITS = {"〇": "0"} | {digit: str(value) for value, digit in enumerate("零一二三四五六七八九")}
+_EXPERTS = re.compile(r"(?<!\d)(8|16) ?[*×] ?(?=\d{1,3} ?[bB]\b)")
+"""Mixtures of experts with another sign of multiplication in their names: Mixtral 8*7B."""
 _ESCAPED_DOT = re.compile(r"(?<=\d)___(?=\d)")
 """How ModelScope's cache writes the dot of Qwen2.5."""
 _TOKEN = re.compile(
@@ -58,7 +60,7 @@ class Token:
 def clean(text: str) -> str:
     """The message without mentions and link hosts, full-width forms folded; what follows a host may name a model."""
     folded = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
-    plain = _ESCAPED_DOT.sub(".", _LINKS.sub(" ", _MENTIONS.sub(" ", folded)))
+    plain = _EXPERTS.sub(r"\1x", _ESCAPED_DOT.sub(".", _LINKS.sub(" ", _MENTIONS.sub(" ", folded))))
     return _SPELLED_OUT.sub(lambda digits: "".join(_DIGITS[one] for one in digits[0]), plain)
 
 
