@@ -155,8 +155,8 @@ class _Cluster:
         start = number.end + (following == "个")
         if self._is_counted_memory(start) or (number.end == at + 1 and self._is_spelled(at, start)):
             return number.value, start
-        if following == "of" and (behind := self._past_of(at, number.end + 1)):
-            return number.value, behind
+        if following == "of" and (past := self._past_of(at, number.end + 1)):
+            return number.value, past
         if self._counts_card(number):
             return number.value, number.end
         return None, at
