@@ -6,6 +6,7 @@ from typing import Any
 
 from estimator.errors import EstimatorError
 from estimator.schema import Run
+from estimator.stack import MODELLED, loading_of
 from estimator.step.quantised import BITSANDBYTES_4BIT
 from estimator.step.regime import Regime
 
@@ -145,15 +146,20 @@ def _of_training(run: Run, regime: Regime) -> Iterator[tuple[str, str, str]]:
         ("fused_kernels", bool(run.fused_kernels), "fused kernels: leave them out", "融合内核：请去掉该项"),
         ("offload", _offloads(run), "offload: leave it out", "卸载：请去掉该项"),
         ("method", regime.trainable == "first", "training of the first layers", "只训练前几层"),
+        ("stack", _of_other_versions(run), "other versions than those installed: leave stack out",
+         "与已安装版本不同的软件包：请去掉 stack"),
         ("framework", bool(set(regime.quirks) - {"near"}), f"the habits of {run.framework}: use transformers or trl",
          f"{run.framework} 的特有行为：请用 transformers 或 trl"),
         ("loss", regime.loss == "chunked" and (run.details or {}).get("objective") == "mlm",
          "TRL's chunked loss on masked language models: use standard", "TRL 的分块损失于掩码语言模型：请用 standard"),
-        ("stack", regime.linear_experts, "transformers before 5: leave stack out", "transformers 4：请去掉 stack"),
     ]  # fmt: skip
     for field, found, what, what_zh in unlike:
         if found:
             yield field, f"does not run {what}", f"不支持{what_zh}"
+
+
+def _of_other_versions(run: Run) -> bool:
+    return (run.stack or {}).get("transformers") not in (None, MODELLED["transformers"]) or bool(loading_of(run))
 
 
 def _offloads(run: Run) -> bool:

@@ -53,6 +53,8 @@ def test_the_shape_of_the_step() -> None:
         ({"compile": True}, "torch.compile"),
         ({"model": BERT, "loss": "chunked", "details": {"objective": "mlm"}}, "masked language models"),
         ({"fused_kernels": ["norm"]}, "fused kernels"),
+        ({"stack": {"transformers": "4.57.0"}}, "leave stack out"),
+        ({"stack": {"torch": "2.0"}}, "leave stack out"),
         ({"framework": "unsloth", "gradient_checkpointing": "none"}, "unsloth"),
         ({"method": "lora", "weight_format": "int8"}, "weight_format int8"),
         ({"task": "infer", "engine": "hf", "weight_format": "nf4"}, "weight_format"),
