@@ -95,9 +95,18 @@ def states_of(plan: Plan, pool: int | None) -> tuple[int, int]:
     return int(max(pool, 0) * table["ratio"] / (1 + table["ratio"])) // one, one
 
 
+def token_of(plan: Plan) -> int:
+    """Bytes of a token in all layers; windowed layers of some models have a smaller pool of their own."""
+    caches, table = rank_caches(plan), facts()["sglang"]["windows"]
+    if plan.version < version_of(table["since"]) or plan.arch.model_type not in table["models"]:
+        return int(per_token(caches))
+    whole = per_token(tuple(cache for cache in caches if not cache.window))
+    return int(whole + table["share"] * per_token(tuple(cache for cache in caches if cache.window)))
+
+
 def cache_of(plan: Plan, left: int | None, slots: int, state: int, draft_token: int) -> Cache:
     """Keys and values in the pool's part for them: tokens are real ones, full layers keep all of them."""
-    token = int(per_token(rank_caches(plan))) + draft_token
+    token = token_of(plan) + draft_token
     each = int(facts()["sglang"]["states"]["slots_per_request"])
 
     def need(users: int, length: int) -> int:

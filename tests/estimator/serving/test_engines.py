@@ -392,3 +392,16 @@ def test_the_fewest_layers_keep_their_experts_on_the_host(model: str, gpu: str) 
     assert verdicts[1] != "fits"
     small = answer(**run, host_ram_gib=2)
     assert all(one.field != "serving.moe_on_cpu" for one in small.notes)
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "layers"),
+    [("gpt-oss-20b", None, 12 + 0.8 * 12), ("gpt-oss-20b", "0.4.10", 24), ("gemma-3-4b", None, 34)],
+)
+def test_sglang_has_a_pool_for_windows(model: str, version: str | None, layers: float) -> None:
+    """SGLang 0.5.23 gives windowed layers of gpt-oss 0.8 of the tokens that the others have."""
+    found = answer(model=model, engine="sglang", gpu="H200", context_len=4096,
+                   stack={"sglang": version} if version else None).serving  # fmt: skip
+    arch = find_model(model).architecture
+    assert found is not None
+    assert found.kv_bytes_per_token == int(layers * 2 * arch.kv_heads * arch.head_dim * 2)
