@@ -3,6 +3,7 @@
 from estimator.downgrades.around import Around
 from estimator.regimes import ITEMSIZES, adapted, tokens_per_row, training_regime
 from estimator.schema import Adapter, Lengths, Offload, Preference, Run
+from estimator.stages.rows import rows_per_item
 from estimator.step.tape import HALF
 
 LIGER = frozenset({
@@ -106,7 +107,13 @@ def micro_batch(run: Run, around: Around) -> tuple[Run, ...]:
         return ()
     halves = {micro >> shift for shift in range(1, micro.bit_length())}
     sizes = {size for size in (*range(1, min(micro, MOST_LISTED)), *halves) if rows % size == 0}
-    return tuple(changed(run, micro_batch=size, grad_accum=rows // size) for size in sorted(sizes, reverse=True))
+    smaller = sorted(sizes, reverse=True)
+    return tuple(changed(run, micro_batch=size, grad_accum=rows // size, **_alone(run, size)) for size in smaller)
+
+
+def _alone(run: Run, size: int) -> dict[str, object]:
+    """A row that is alone has no padding, so no mask is made for it."""
+    return {"attention_mask_4d": False} if run.attention_mask_4d and size * rows_per_item(run) == 1 else {}
 
 
 def fused_update(run: Run) -> bool:

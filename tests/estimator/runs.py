@@ -107,3 +107,33 @@ def runs(draw: st.DrawFn) -> dict[str, Any]:
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+LARGE_MODELS = ("deepseek-v3", "mixtral-8x7b", "llama-3.1-70b", "qwen2.5-72b", "qwen3-235b-a22b")
+OTHER_CARDS = (
+    "RTX 3090", "8GB", "H100", "MI300X", "Ascend 910B", "Ascend 910B4", "Apple M2 Ultra 64GB", "DGX Spark",
+    "H100 MIG 1g.10gb", "RTX 4090 Laptop", "L40S",
+)  # fmt: skip
+
+
+@st.composite
+def large(draw: st.DrawFn) -> dict[str, Any]:
+    """A run of a model that few cards hold, on cards of every maker: what other hardware is planned for."""
+    kind = draw(_large_training() | inference() | serving())
+    kind.pop("host_ram_gib", None)
+    return {**kind, "model": draw(st.sampled_from(LARGE_MODELS)), "gpu": draw(st.sampled_from(OTHER_CARDS))}
+
+
+@st.composite
+def _large_training(draw: st.DrawFn) -> dict[str, Any]:
+    """Training of large models: pipelines and experts under Megatron, online stages beside vLLM."""
+    fields = draw(training())
+    if fields.get("framework") == "megatron":
+        pipeline = draw(st.sampled_from((1, 2, 4)))
+        layout = {"engine": "megatron", "pipeline": pipeline, "data": 8 // pipeline}
+        return {**fields, "method": "full", "gpu_count": 8, "parallel": layout, "adapter": None}
+    if fields.get("stage") == "grpo":
+        online = {"num_generations": draw(st.sampled_from((4, 8))), "max_completion_len": 512}
+        shared = {"engine": "vllm", "colocated_share": draw(st.sampled_from((0.3, 0.5)))}
+        return {**fields, "seq_len": 1024, "rl": {**online, **draw(st.sampled_from(({}, shared)))}}
+    return fields

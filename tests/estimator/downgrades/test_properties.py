@@ -12,7 +12,7 @@ from estimator.errors import EstimatorError
 from estimator.estimate import estimate
 from estimator.schema import Estimate, Run
 from tests.estimator.downgrades.promises import keeps_its_promises, peak
-from tests.estimator.runs import runs
+from tests.estimator.runs import large, runs
 
 SIZES = ("6GB", "8GB", "12GB", "16GB", "24GB", "32GB", "48GB", "80GB", "141GB", "192GB")
 
@@ -31,6 +31,17 @@ def estimated(fields: dict[str, Any]) -> Estimate:
 def test_every_step_and_plan_keeps_its_promises(fields: dict[str, Any]) -> None:
     estimated(fields)
     keeps_its_promises(Run.model_validate(fields))
+
+
+@settings(max_examples=20, deadline=None)
+@given(large())
+def test_so_do_those_of_models_that_need_other_hardware(fields: dict[str, Any]) -> None:
+    estimated(fields)
+    found = keeps_its_promises(Run.model_validate(fields))
+    for step in [*found.downgrades, *(found.plan.chain if found.plan else [])]:
+        if step.money_cost != "none":
+            assert step.verdict == "fits"
+            assert step.title and step.title_zh
 
 
 @settings(max_examples=20, deadline=None)
