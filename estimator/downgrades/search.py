@@ -62,6 +62,7 @@ class Search:
         self._outcomes: dict[int, tuple[Run, Outcome | None]] = {id(run): (run, outcome)}
         self._grades: dict[tuple[Rule, int], tuple[Run, Sequence[Run]]] = {}
         self.held: Callable[[Outcome], bool] = self.usual
+        self.short_of_host = False
 
     def measure(self, run: Run) -> Outcome | None:
         """What a run comes to; None where it is refused."""
@@ -79,7 +80,9 @@ class Search:
         gpu = self.around.gpu
         small = gpu.kind == "class" and most_cards(gpu) == MOST_CARDS["consumer"]
         most = MOST_HOST if self.run.host_ram_gib is not None else USUAL_HOST.get("consumer" if small else gpu.kind)
-        return found.host <= max(most or MOST_HOST, self.outcome.host)
+        enough = found.host <= max(most or MOST_HOST, self.outcome.host)
+        self.short_of_host = self.short_of_host or not enough
+        return enough
 
     def grades(self, move: Move, run: Run) -> Sequence[Run]:
         """The runs after a move that the run's framework has switches for, the mildest first."""
@@ -124,7 +127,7 @@ def chain(search: Search) -> list[Made]:
     First on the card as it is; where nothing fits it, on the least hardware, with the job as it was asked; last with
     more of the computer's own memory than such computers have.
     """
-    return _chain(search, search.usual) or _chain(search, lambda found: True)
+    return _chain(search, search.usual) or (_chain(search, lambda found: True) if search.short_of_host else [])
 
 
 def _chain(search: Search, held: Callable[[Outcome], bool]) -> list[Made]:

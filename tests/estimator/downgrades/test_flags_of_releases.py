@@ -68,22 +68,21 @@ def test_every_flag_is_one_of_the_release(tool: str) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("method", ["full", "lora"])
-def test_a_stage_is_told_what_its_config_has(stage: str, method: str) -> None:
+def test_a_stage_is_told_what_its_config_has(stage: str) -> None:
     """trl's trainers have a configuration each: GRPOConfig has no max_length, CPOConfig no activation_offloading."""
     only: dict[str, list[str]] = TOOLS["trl"]["of_stages"]
     config = "sft" if stage == "pretrain" else stage
-    for line in typed(stage, method):
+    for line in typed(stage):
         for owner, name, value in said(line):
             assert is_taken("trl", owner, name, value), line
             assert owner or config in only.get(name.lstrip("-"), [config]), line
 
 
-def typed(stage: str, method: str) -> set[str]:
+def typed(stage: str) -> set[str]:
     """All that is typed for the steps of runs that need much: models whose loss Liger has and has not."""
     found: set[str] = set()
     for (model, gpu), more in product((("qwen2.5-0.5b", "8GB"), ("falcon-7b", "24GB")), MORE):
-        asked = {"model": model, "gpu": gpu, "stage": stage, "method": method, "framework": "trl", "micro_batch": 4}
+        asked = {"model": model, "gpu": gpu, "stage": stage, "framework": "trl", "micro_batch": 4}
         for step in estimate(Run.model_validate(asked | more)).downgrades:
             found |= set(step.commands)
     assert found
@@ -92,10 +91,10 @@ def typed(stage: str, method: str) -> set[str]:
 
 ONLINE = {"num_generations": 8, "max_completion_len": 1024, "engine": "vllm", "colocated_share": 0.4}
 MORE: tuple[dict[str, Any], ...] = (
-    {},
-    {"loss": "standard", "attention": "eager"},
-    {"gpu_count": 2},
-    {"seq_len": 2048, "rl": ONLINE},
+    {"method": "full"},
+    {"method": "lora", "loss": "standard", "attention": "eager"},
+    {"method": "full", "gpu_count": 2},
+    {"method": "lora", "seq_len": 2048, "rl": ONLINE},
 )
 """What else may be said of a run."""
 
