@@ -1,6 +1,7 @@
 """Which optimizer a run uses, and how: from the run's fields and the method that is one."""
 
 from estimator.architecture import Architecture
+from estimator.in_backward import IN_BACKWARD
 from estimator.optimizer_states import Choice
 from estimator.schema import Run
 
@@ -18,7 +19,7 @@ def choice_of(run: Run, arch: Architecture) -> Choice:
     rank, targets = details.get("rank"), details.get("low_rank_targets", "all-linear")
     return Choice(
         name=optimizer_name(run),
-        implementation=run.optimizer_impl,
+        implementation="foreach" if run.optimizer_impl == IN_BACKWARD else run.optimizer_impl,
         clipping=bool(run.gradient_clipping),
         rank=rank if isinstance(rank, int) and rank > 0 else 128,
         targets=ALIASES.get(targets, targets) if isinstance(targets, str) else tuple(targets),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from estimator.in_backward import IN_BACKWARD, steps_in_backward
 from estimator.schema import Run
 from estimator.stages.rows import reference_of
 
@@ -31,6 +32,13 @@ def inexact_modes(run: Run) -> Iterator[Inexact]:
             "model's type; their buffers are not followed one by one",
             "编译后的图只保留矩阵乘的结果，归一化、旋转位置编码和激活函数在反向时重算，logits 保持模型精度；"
             "缓冲区未逐一跟踪",
+        )
+    if run.optimizer_impl == IN_BACKWARD and not steps_in_backward(run):
+        yield Inexact(
+            "optimizer_impl",
+            IN_BACKWARD,
+            "the optimizer's step inside the backward is counted as after it where several cards share the work",
+            "多卡分工时，反向中的优化器更新按反向之后计算",
         )
     if "lora" in (run.fused_kernels or ()) and run.framework != "trl":  # IBM's for trl: 80 published peaks agree
         yield Inexact(

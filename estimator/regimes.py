@@ -5,6 +5,7 @@ from estimator.architecture import Architecture
 from estimator.compiled import fused_parts, loss_of
 from estimator.errors import EstimatorError
 from estimator.habits import cached_rotary, old_habits, old_loss
+from estimator.in_backward import update_of
 from estimator.inexact import inexact_modes
 from estimator.schema import Lengths, Run
 from estimator.stack import before_5, linear_experts, loading_of, versions_stated
@@ -51,7 +52,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         outputs_to_full=autocast and not run.outputs_kept,
         mask=_masked_by_images(run, arch) or mask_kind(run, batch),
         accumulates=(run.grad_accum or 1) > 1 or run.zero_grad_to_none is False,
-        update=("adalomo" if run.optimizer == "adalomo" else "lomo") if run.method == "lomo" else None,
+        update=update_of(run),
         load_itemsize=load_itemsize(run),
         single=batch == 1,
         scaler=run.precision == "amp-fp16" or bool(details.get("grad_scaler")),

@@ -154,7 +154,7 @@ class Run(Strict):
     adapter: Adapter | None = None
     kbit_prepare: bool | None = None
     optimizer: str | None = None
-    optimizer_impl: Literal["fused", "foreach", "for-loop"] | None = None
+    optimizer_impl: Literal["fused", "foreach", "for-loop", "in-backward"] | None = None
     micro_batch: Count | None = None
     grad_accum: Count | None = None
     seq_len: Tokens | Lengths | None = None

@@ -3,6 +3,7 @@
 from estimator.bases import check_base
 from estimator.catalogue import ModelMatch
 from estimator.errors import EstimatorError
+from estimator.in_backward import steps_in_backward
 from estimator.parallel.scope import check_heads, check_layout
 from estimator.positions import check_positions
 from estimator.regimes import adapted
@@ -83,6 +84,14 @@ def _completions(run: Run) -> None:
 
 
 def _contradictions(run: Run) -> None:
+    if steps_in_backward(run) and (run.grad_accum or 1) > 1:
+        raise EstimatorError(
+            f"an optimizer step inside the backward leaves no gradients for {run.grad_accum} micro-batches to add up; "
+            "use grad_accum 1 or step after the backward",
+            f"优化器在反向传播中更新，没有梯度可供 {run.grad_accum} 个微批累积；"
+            "请把 grad_accum 设为 1，或改为反向之后再更新",
+            "grad_accum",
+        )
     if run.task != "train" or not run.weight_format:
         return
     if adapted(run):

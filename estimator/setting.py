@@ -208,6 +208,8 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
         groups += seeing
         trained += tuple(tensor._replace(times=times) for times, tensors in seeing for tensor in tensors)
     memory = memory_of(optimizer, groups)
+    if regime.update is not None:  # its step is in the backward's timeline
+        memory = memory._replace(temporaries=0, refresh=0)
     gradients = bytes_of(list(trained))
     loaded = weights(arch, held, regime)
     loading = loading_bytes(held, regime, loaded)

@@ -16,6 +16,7 @@ def check_layout(run: Run) -> None:
     """Raise for layouts whose figures would be a guess."""
     parallel = run.parallel or Parallel()
     _engine(run, parallel)
+    _updates(run, parallel)
     _types(run, parallel)
     _groups(run, parallel)
     _offload(run, parallel)
@@ -28,6 +29,16 @@ def _engine(run: Run, parallel: Parallel) -> None:
             f"parallel.engine {parallel.engine} is not estimated yet; {', '.join(known)} are",
             f"暂不支持 parallel.engine {parallel.engine}；目前支持 {'、'.join(known)}",
             "parallel",
+        )
+
+
+def _updates(run: Run, parallel: Parallel) -> None:
+    """LOMO lets a gradient go before ZeRO's first stages could reduce it (lomo-optim has its own for stage 3)."""
+    if run.method == "lomo" and parallel.engine == "deepspeed" and parallel.zero in (1, 2):
+        raise EstimatorError(
+            f"LOMO updates inside the backward and leaves no gradients for ZeRO-{parallel.zero}; use ZeRO-3 or ddp",
+            f"LOMO 在反向传播中更新参数，没有梯度留给 ZeRO-{parallel.zero}；请改用 ZeRO-3 或 ddp",
+            "method",
         )
 
 

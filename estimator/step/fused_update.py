@@ -1,8 +1,12 @@
-"""LOMO and AdaLomo: a parameter is updated, and its gradient dropped, when the gradient of the next one arrives.
+"""Optimizers that run inside the backward, parameter by parameter.
 
-Read in lomo-optim 0.1.1 (lomo.py and adalomo.py, ``fuse_update``): a hook on every parameter runs before its gradient
-is stored; it works on fp32 copies of the waiting gradient and its parameter.
+LOMO and AdaLomo update a parameter, and drop its gradient, when the gradient of the next one arrives. Read in
+lomo-optim 0.1.1 (lomo.py and adalomo.py, ``fuse_update``): a hook on every parameter runs before its gradient is
+stored; it works on fp32 copies of the waiting gradient and its parameter. Any optimizer can be put into a hook behind
+each gradient (torchtune 0.6.1, training/memory.py, ``register_optim_in_bwd_hooks``): then none waits.
 """
+
+from collections.abc import Callable
 
 from estimator.step.tape import FULL, Leaf, Tape, Tensor
 
@@ -52,3 +56,28 @@ class FusedUpdate:
         parameter = self._new(leaf.width) if leaf.itemsize != FULL else None
         length = self._new(1)
         del gradient, update, parameter, length
+
+
+class StepAtOnce:
+    """An optimizer for each parameter, whose step makes ``copies`` of it and drops the gradient at once."""
+
+    def __init__(self, tape: Tape, copies: int) -> None:
+        self.tape = tape
+        self.copies = copies
+
+    def __call__(self, leaf: Leaf | None) -> None:
+        """Update ``leaf``."""
+        if leaf is None:
+            return
+        made = [self.tape.new("1", leaf.width, leaf.itemsize, ITEM) for _ in range(self.copies)]
+        del made
+        leaf.waiting = None
+
+
+def update_of(tape: Tape, kind: str) -> Callable[[Leaf | None], None]:
+    """The hook by its name in ``Regime.update``."""
+    return StepAtOnce(tape, int(kind.removeprefix(AT_ONCE))) if kind.startswith(AT_ONCE) else FusedUpdate(tape, kind)
+
+
+AT_ONCE = "at-once-"
+"""Before the number of copies of a parameter that a step in a hook makes."""

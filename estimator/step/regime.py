@@ -32,7 +32,8 @@ class Regime:
     ``fp16``: half precision is fp16 (bf16 otherwise); only some quantised kernels care.
     ``load_itemsize``: bytes per element in which the weights are loaded before they are cast; 0: the final type.
     ``generates``: inference goes on after the prompt, token by token.
-    ``update``: lomo | adalomo, an optimizer that runs inside the backward.
+    ``update``: lomo | adalomo | at-once-N (any other, each step with N copies of a parameter), an optimizer that runs
+    inside the backward.
     ``linear_experts``: each expert is a set of linear modules (transformers 4), weights and adapters are counted so.
     ``trainable``: all | none (adapters only) | last | first (the whole of ``trainable_layers`` layers, nothing else).
     ``stage``: "" (one forward with the model's own loss) or the stage whose step differs: dpo | kto | reward | orpo |

@@ -1,6 +1,7 @@
 """One optimisation step traced: forward, loss and backward of a model whose alike layers are traced once."""
 
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,7 @@ from estimator.step.batches import batch_inputs
 from estimator.step.checkpointing import checkpointed, prepare, wanted
 from estimator.step.families import family_of
 from estimator.step.fused_lora import shared_buffer
-from estimator.step.fused_update import FusedUpdate
+from estimator.step.fused_update import update_of
 from estimator.step.losses import LOSSES
 from estimator.step.masks import given_mask
 from estimator.step.model import Model, wants_gradient
@@ -24,20 +25,31 @@ from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
 from estimator.step.towers import Images, images_of, merged
 
 
-def layer_classes(inventory: Inventory, regime: Regime) -> list[tuple[object, ...]]:
-    """A key per layer; layers with one key leave the same segments.
+def layer_classes(
+    inventory: Inventory, regime: Regime, variant: Callable[[int], object] = lambda index: None
+) -> list[tuple[object, ...]]:
+    """A key per layer; layers with one key leave the same segments. ``variant`` tells layers of one shape apart.
 
-    The last stands alone, and the lowest of each kind: with its backward go the masks and tables of that kind.
+    The last stands alone, and the lowest of each kind: with its backward go the masks and tables of that kind. What
+    runs again by a reentrant checkpoint holds them until the graph goes: then they go with the highest of each kind.
+    Layers that are checkpointed and layers that are not hold them apart.
     """
     total = len(inventory.layers)
-    lowest_of = {kind: index for index, kind in reversed(list(enumerate(inventory.layers)))}
+    kinds = [(kind, variant(index), int(_skipped(regime, index))) for index, kind in enumerate(inventory.layers)]
+    lowest_of = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
+    pins = regime.reentrant or regime.checkpointing == "selective-attention"
+    highest_of = {kind: index for index, kind in enumerate(kinds)} if pins else {}
     lowest = total - regime.trainable_layers if regime.trainable == "last" else -1
     keys: list[tuple[object, ...]] = []
-    for index, kind in enumerate(inventory.layers):
+    for index, kind in enumerate(kinds):
         edge = 1 if index == lowest_of[kind] else 2 if index == total - 1 else 3 if index == lowest else 0
-        skipped = regime.checkpointing == "every" and not wanted(regime, index)
-        keys.append((kind, edge, int(index >= lowest), int(skipped)))
+        keys.append((*kind, edge, int(index == highest_of.get(kind)), int(index >= lowest)))
     return keys
+
+
+def _skipped(regime: Regime, index: int) -> bool:
+    """Whether a layer is passed over where every N-th is checkpointed."""
+    return regime.checkpointing == "every" and not wanted(regime, index)
 
 
 def trace_training(arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout = ONE_CARD) -> Program:
@@ -61,10 +73,8 @@ def traced_layers(
     arch: Architecture, inventory: Inventory, regime: Regime, runtime: Runtime
 ) -> tuple[list[int], list[int]]:
     """For every layer the segment that it leaves, and the layers that are traced for it."""
-    variant = getattr(family_of(arch.model_type, regime.quirks), "variant", None)
-    classes = layer_classes(inventory, regime)
-    if variant is not None:
-        classes = [(*key, variant(arch, index)) for index, key in enumerate(classes)]
+    variant = getattr(family_of(arch.model_type, regime.quirks), "variant", lambda arch, index: None)
+    classes = layer_classes(inventory, regime, partial(variant, arch))
     classes = [(*key, *runtime.neighbours(index)) for index, key in enumerate(classes)]
     traced = {key: index for index, key in reversed(list(enumerate(classes)))}
     order = sorted(traced.values())
@@ -101,7 +111,7 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.item = "other"
     tape.mark("backward")
     root = scale(loss) if model.regime.scaler else loss
-    update = FusedUpdate(tape, model.regime.update) if model.regime.update else None
+    update = update_of(tape, model.regime.update) if model.regime.update else None
     tape.on_gradient = update or tape.on_gradient
     tape.backward(root)
     if update is not None:

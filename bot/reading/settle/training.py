@@ -97,7 +97,9 @@ def settle_optimizer(draft: Draft) -> None:
     plain = words("optimizer").get(name) or words("optimizer").get(re.sub(r"[-_]", "", name))
     draft.put("optimizer", plain or name.replace("_", "-"), found)
     implementation, fused = draft.facts.best("optimizer_impl"), draft.facts.best("optimizer_fused")
-    if name == "adamw_torch_fused":
+    if draft.on("in_backward"):
+        draft.put("optimizer_impl", "in-backward", draft.facts.best("in_backward"))
+    elif name == "adamw_torch_fused":
         draft.put("optimizer_impl", "fused", found)
     elif fused and fused.value is True:
         draft.put("optimizer_impl", "fused", fused)
