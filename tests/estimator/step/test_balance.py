@@ -1,4 +1,4 @@
-"""Every byte that a step lets go was allocated before: no part of a peak is negative, whichever layer stands for which."""
+"""Every byte that a step lets go was allocated before: no part of a peak is negative."""
 
 from typing import Any
 
