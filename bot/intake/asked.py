@@ -83,6 +83,7 @@ LARGEST_ZH = ("最大", "最长", "最多", "最高")
 HOW = frozenset({"how", "what", "which", "max", "maximum"})
 ABLE = frozenset({"can", "could", "possible"})
 HOW_MUCH = (("多", "大"), ("多", "少"), ("多", "长"), ("多", "高"), ("几",), ("最", "大"), ("最", "多"), ("最", "长"))
+LEFT_OPEN = frozenset({"micro_batch", "seq_len"})
 ASKED_OF = {"micro_batch": "max_batch", "seq_len": "max_seq", "concurrency": "max_batch"}
 OR_ELSE = frozenset({"or", "是"})
 NEEDED = frozenset({"need", "must", "have", "得", "要", "需"})
@@ -115,6 +116,14 @@ def read_questions(sheet: Sheet) -> None:
             sheet.questions.add(ASKED_OF[key.value])
             sheet.questions.discard("time")
         sheet.against = sheet.against or sheet.phrase(index, "against") is not None
+
+
+def _left_open(sheet: Sheet) -> list[str]:
+    """The batch or length that is named without a number in a message that asks nothing else: "7b lora batch size?"."""
+    keys = [key for index in sheet.free_starts() if (key := sheet.phrase(index, "key")) and key.value in LEFT_OPEN]
+    read = {reading.field for reading in sheet.readings}
+    plain = [key for key in keys if not any(token.text in ":=" for token in sheet.tokens[key.end : key.end + 1])]
+    return [key.value for key in plain if key.value not in read and len(sheet.words(key.start, key.end)) > 1][:1]
 
 
 def _is_size_of_card(sheet: Sheet, index: int) -> bool:
@@ -158,7 +167,9 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
         cues = cues - {"time"}
     named = next((question for question in QUESTION_ORDER if question in cues), None)
-    return ASKED_AS.get(str(named), named)
+    if named is None:
+        return next((ASKED_OF[key] for key in _left_open(sheet)), None)
+    return ASKED_AS.get(named, named)
 
 
 def _alternatives(sheet: Sheet) -> bool:

@@ -209,7 +209,7 @@ def read_bare_lengths(sheet: Sheet) -> None:
             continue
         with_k = number.end == index + 2 and sheet.tokens[index + 1].text == "k"
         behind = sheet.tokens[number.end] if number.end < len(sheet.tokens) else None
-        alone = behind is None or not behind.glued or behind.text in "?？,，.。!！"
+        alone = behind is None or not behind.glued or behind.text in "?？,，.。!！)）]】;；:："
         if alone and (with_k or _is_round(number.value)) and 128 <= number.value <= LIMITS["seq_len"][1]:
             sheet.read("seq_len", int(number.value), index, number.end, "a round number of tokens")
 

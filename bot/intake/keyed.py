@@ -106,7 +106,7 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     below = position < len(sheet.tokens) and sheet.tokens[position].text in BELOW_ZERO
     read = quantities.counted if each else _value_at(key.value)
     found = read(sheet.tokens, position + below) if position + below < len(sheet.tokens) else None
-    found = Quantity(-found.value, found.end) if found and below else found
+    found = Quantity(-found.value, found.end) if found and below else found or _nothing(sheet, position)
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
         return False
     if _is_counted_before(sheet, start):
@@ -131,6 +131,13 @@ def _is_length_of_users(sheet: Sheet, field: str, start: int, end: int) -> bool:
     while start and sheet.tokens[start - 1].text in AT_ONCE:
         start -= 1
     return start > 1 and sheet.tokens[start - 1].text == "many" and sheet.tokens[start - 2].text == "how"
+
+
+def _nothing(sheet: Sheet, at: int) -> Quantity | None:
+    """``a length of zero``: the word, where no number of a stage follows it."""
+    zero = at < len(sheet.tokens) and sheet.tokens[at].text in ("zero", "零")
+    ends = at + 1 >= len(sheet.tokens) or sheet.tokens[at + 1].kind in ("word", "han")
+    return Quantity(0, at + 1) if zero and ends else None
 
 
 def _is_counted_before(sheet: Sheet, start: int) -> bool:

@@ -2,7 +2,15 @@
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
-from bot.intake.names import KnownModel, card_named, may_begin_model, model_meant, model_named, nearest_sized
+from bot.intake.names import (
+    KnownModel,
+    begins_model,
+    card_named,
+    may_begin_model,
+    model_meant,
+    model_named,
+    nearest_sized,
+)
 from bot.intake.sheet import Sheet
 from estimator.catalogue import model_names
 
@@ -51,7 +59,7 @@ def _read_name(sheet: Sheet, start: int) -> None:
     if not end:
         return
     name = sheet.words(start, end)
-    known = model_named(name)
+    known = model_named(name) or model_meant(name)
     if known is None or known.size:
         return
     before = next((one for one in sheet.readings if one.field == "model" and one.end == start), None)
@@ -69,10 +77,23 @@ def _name_end(sheet: Sheet, start: int) -> int:
     before = sheet.tokens[start - 1] if first.glued and start else None
     if before and before.kind == first.kind and before.text not in quantities.SIZE_UNITS:
         return 0
-    for end in range(_furthest(sheet, start), start, -1):
+    furthest = _furthest(sheet, start)
+    whole = _glued_end(sheet, start, furthest)
+    for end in range(furthest, start, -1):
+        if end == whole and begins_model(sheet.words(start, end)):
+            return end
         if _may_end(sheet, start, end) and model_named(sheet.words(start, end)):
             return 0 if sheet.words(start, end).lower() in EVERYDAY_WORDS else end
     return 0
+
+
+def _glued_end(sheet: Sheet, start: int, furthest: int) -> int:
+    """Where a name of several pieces that touch each other ends; 0 where there is one piece, or the last is a sign."""
+    end = start + 1
+    while end < furthest and sheet.tokens[end].glued and sheet.tokens[end].kind != "han":
+        end += 1
+    hyphens = any(token.text in "-_" for token in sheet.tokens[start:end])
+    return end if hyphens and sheet.tokens[end - 1].kind != "sign" else 0
 
 
 def read_shy_models(sheet: Sheet) -> None:

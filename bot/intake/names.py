@@ -1,6 +1,7 @@
 """Which words of a message are names of the catalogue."""
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -34,6 +35,8 @@ class KnownModel:
         return total / 1e9 if total else None
 
 
+LEAST_BEGUN = 6
+"""Letters of a name that is not whole."""
 SHOWN = 3
 """Letters by which a word is told to begin no name."""
 
@@ -102,6 +105,20 @@ def model_meant(text: str) -> KnownModel | None:
     except EstimatorError:
         return None
     return KnownModel(match.id, False, match.how == "bare size")
+
+
+@cache
+def _sorted_names() -> list[str]:
+    return sorted(aliases.all_squeezed())
+
+
+@lru_cache(maxsize=1024)
+def begins_model(text: str) -> bool:
+    """Whether a text of some length is the beginning of a name of the catalogue: phi-3-medium of phi-3-medium-4k."""
+    key = squeezed(normalised(text))
+    names = _sorted_names()
+    at = bisect_left(names, key) if len(key) >= LEAST_BEGUN else len(names)
+    return at < len(names) and names[at].startswith(key)
 
 
 @dataclass(frozen=True, slots=True)

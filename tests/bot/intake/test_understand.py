@@ -66,6 +66,8 @@ def test_the_slash_command() -> None:
         ("budget of $200 for a full sft of a 3b on 20M tokens", "answer", "cost"),
         ("can 2xL40S qlora a 32b, or do I need 4", "answer", "fit"),
         ("could i squeeze a 32b qlora into 24gb", "answer", "fit"),
+        ("7b lora batch size on an a100 40?", "answer", "max_batch"),
+        ("7b lora at 24GB with a length of zero", "clarify", "fit"),
         ("recommended hardware for 32b lora", "answer", "need_gpu"),
         ("max_model_len for qwen2.5 32b awq on a 4090?", "answer", "max_seq"),
         ("how large can batch be for a 1b full on 24g", "answer", "max_batch"),
@@ -211,6 +213,8 @@ def test_any_mix_of_our_words_is_understood_somehow(words: list[str]) -> None:
         ("羊驼13b 全参", "meta-llama/Llama-2-13b-hf"),
         ("深度求索 7b lora", "deepseek-ai/deepseek-llm-7b-base"),
         ("foobar 7b lora", "Qwen/Qwen2.5-7B"),
+        ("phi-3-medium lora", "microsoft/Phi-3-medium-4k-instruct"),
+        ("bge-large finetune", "BAAI/bge-large-en-v1.5"),
     ],
 )
 def test_a_family_and_a_size(text: str, model: str) -> None:
