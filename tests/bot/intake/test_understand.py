@@ -214,7 +214,7 @@ def test_any_mix_of_our_words_is_understood_somehow(words: list[str]) -> None:
         ("深度求索 7b lora", "deepseek-ai/deepseek-llm-7b-base"),
         ("foobar 7b lora", "Qwen/Qwen2.5-7B"),
         ("phi-3-medium lora", "microsoft/Phi-3-medium-4k-instruct"),
-        ("bge-large finetune", "BAAI/bge-large-en-v1.5"),
+        ("bge-large lora", "BAAI/bge-large-en-v1.5"),
     ],
 )
 def test_a_family_and_a_size(text: str, model: str) -> None:
