@@ -8,7 +8,7 @@ from typing import overload
 from estimator.catalogue import GpuMatch, find_gpu
 from estimator.catalogue.sizes import of_maker, sizes_gb
 from estimator.downgrades.around import Around
-from estimator.downgrades.figures import effective_batch
+from estimator.downgrades.figures import A_NODE, effective_batch
 from estimator.downgrades.mildest import least
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import Offload, Parallel, Run
@@ -192,17 +192,37 @@ def _trained_on(run: Run, count: int) -> Run:
     return changed(run, gpu_count=count, parallel=parallel, micro_batch=micro, grad_accum=accumulated)
 
 
+def cards_by_zero(run: Run, around: Around) -> Sequence[Run]:
+    """More of the same cards with ZeRO-3, which gathers what it needs where FSDP gathers whole layers of experts."""
+    able = run.task == "train" and run.method in ("full", "lora") and not run.weight_format and run.optimizer == "adamw"
+    if not able or around.gpu.vendor != "NVIDIA" or _by_megatron(run) or isinstance(run.gpu, list):
+        return ()
+    counts = range((run.gpu_count or 1) + 1, most_cards(around.gpu) + 1)
+    return Lazily(counts, lambda count: _by_zero(run, around, count))
+
+
+def _by_zero(run: Run, around: Around, count: int) -> Run:
+    parallel, precision = Parallel(engine="deepspeed", data=count, zero=WHOLE), f"deepspeed-{half_type(around)}"
+    spread = changed(_trained_on(run, count), parallel=parallel, precision=precision, autocast=None)
+    return around.refill(spread)
+
+
 def on_larger(rule: Callable[[Run, Around], Sequence[Run]], run: Run, around: Around) -> tuple[Run, ...]:
-    """The fewest cards of a server's size that hold the run together, spread by ``rule``."""
+    """The fewest cards of a server's size that hold the run together, spread by ``rule``.
+
+    Of the smaller size where one machine's do, else of the size with less memory in all.
+    """
+    able: list[tuple[int, Run]] = []
     for size in SERVER_GB:
         gpu = find_gpu(f"{size}GB")
         if gpu.usable_low <= around.gpu.usable_low or isinstance(run.gpu, list):
             continue
         first = changed(run, gpu=f"{size}GB", gpu_count=(run.gpu_count if _by_megatron(run) else 1))
         found = least(rule(first, around._replace(gpu=gpu)), around.measure)
-        if found is not None:
+        if found is not None and (found.gpu_count or 1) <= A_NODE:
             return (found,)
-    return ()
+        able += [(size * (found.gpu_count or 1), found)] if found is not None else []
+    return (min(able, key=lambda one: one[0])[1],) if able else ()
 
 
 def _by_megatron(run: Run) -> bool:

@@ -58,6 +58,7 @@ TRAINING = (
     Move("card", hardware.card),
     Move("cards", partial(hardware.on_larger, hardware.cards), ("parallel.engine",), last=True),
     Move("cards", partial(hardware.on_larger, hardware.cards_of_megatron), ("parallel.tensor",), last=True),
+    Move("cards", partial(hardware.on_larger, hardware.cards_by_zero), ("parallel.engine",), last=True),
 )
 INFERENCE = (
     Move("pool-share", inference.pool_share, ("serving.gpu_memory_utilization",)),
@@ -92,6 +93,8 @@ HARDWARE = ("cards", "card")
 """Moves that buy or rent."""
 SPARED = ("length", "context", "adamw-8bit", "paged")
 """Moves that change the job, or whose states cannot be sharded: not made where other hardware is needed anyway."""
+DECIDED = ("gpu", "gpu_count", "parallel", "micro_batch", "grad_accum", "precision", "autocast")
+"""What a move to other cards decides."""
 OFFLOADED = ("offload-optimizer", "offload-parameters")
 """Moves that more cards make needless."""
 
@@ -105,7 +108,7 @@ def moves_of(run: Run, ranks: dict[str, int]) -> list[Move]:
 def fixed(move: Move, after: Run) -> Move:
     """A move to other cards, or another share of one, that was decided: it names the same ones whatever the run."""
     if move.last:
-        decided = {name: getattr(after, name) for name in ("gpu", "gpu_count", "parallel", "micro_batch", "grad_accum")}
+        decided = {name: getattr(after, name) for name in DECIDED}
         return move._replace(rule=lambda run, around: (run.model_copy(update=decided),))
     if move.name == "card":
         return move._replace(rule=lambda run, around: (run.model_copy(update={"gpu": after.gpu}),))

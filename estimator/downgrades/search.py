@@ -20,6 +20,8 @@ MOST_HOST = 2 << 40
 """Bytes of host memory beyond which no move goes by itself: few machines have more than 2 TiB."""
 USUAL_HOST = {"laptop": 128 << 30, "consumer": 512 << 30, "workstation": 1 << 40}
 """Bytes that computers with such cards may have; what needs more is planned only where no hardware does instead."""
+STARTS = (SPARED, (*SPARED, *OFFLOADED), (*SPARED, *OFFLOADED, "qlora"))
+"""What a chain is tried without on other hardware: 4-bit weights are not shared out by ZeRO."""
 FIXED = ("card", "pool-share")
 """Moves whose one grade depends on the run: in a chain they stay as they were first made."""
 
@@ -138,7 +140,7 @@ def _chain(search: Search, held: Callable[[Outcome], bool]) -> list[Made]:
     if not found.outcome.fits and (alone := _one_that_fits(search)) is not None:
         return [alone]
     if not found.outcome.fits:
-        starts = [_kept(search, found.picks, names) or start for names in (SPARED, (*SPARED, *OFFLOADED))]
+        starts = [_kept(search, found.picks, names) or start for names in STARTS]
         found = _on_hardware(search, [move for move in moves if move.name in HARDWARE], starts) or found
     return _told(search, _no_more_than_needed(search, found.picks)) if found.outcome.fits else []
 
