@@ -8,7 +8,8 @@ from bot.intake.sheet import Sheet
 
 WORD_FIELDS = (
     "optimizer", "weight_format", "precision", "gradient_checkpointing", "attention", "loss", "method", "stage",
-    "engine", "framework", "parallelism", "offload", "task", "kv_dtype", "sleep", "reference",
+    "engine", "framework", "parallelism", "offload", "task", "kv_dtype", "sleep", "reference", "compile",
+    "optimizer_impl",
 )  # fmt: skip
 LOOK_BACK = 3
 LONGEST_NAME = 12

@@ -28,7 +28,7 @@ SERVING = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "
 PLAIN = (
     "stage", "precision", "optimizer", "gradient_checkpointing", "attention", "loss", "framework", "engine",
     "grad_accum", "concurrency", "new_tokens", "host_ram_gib", "samples", "epochs", "tokens", "hours",
-    "price_usd_per_hour", "reserved_by_others_gib",
+    "price_usd_per_hour", "reserved_by_others_gib", "optimizer_impl",
 )  # fmt: skip
 SHARDING: dict[str, Fields] = {
     "zero0": {"engine": "ddp"},
@@ -110,6 +110,8 @@ def _shared_fields(sheet: Sheet) -> Fields:
     for name in PLAIN:
         if values := sheet.values(name):
             fields[name] = values[-1]
+    if sheet.values("compile"):
+        fields["compile"] = True
     if special := [stage for stage in sheet.values("stage") if stage != "sft"]:
         fields["stage"] = special[-1]  # SFT beside it is what went before, or went well
     if "params_b" in sheet.invalid:

@@ -251,3 +251,15 @@ def test_a_flood_is_read_in_no_time(text: str) -> None:
     start = process_time()
     assert understand(text).reply
     assert process_time() - start < 0.15
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("full fine-tune qwen2.5 7b with torch.compile on an H100", "compile", True),
+        ("qwen2.5 7b lora 开 torch.compile 24G 卡够吗", "compile", True),
+        ("llama3 8b full fine-tune, optimizer in backward, on a 4090", "optimizer_impl", "in-backward"),
+    ],
+)
+def test_compiled_steps_and_steps_inside_the_backward(text: str, field: str, value: object) -> None:
+    assert all(run[field] == value for run in understand(text).runs)
