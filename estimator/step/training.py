@@ -43,6 +43,8 @@ def layer_classes(
     keys: list[tuple[object, ...]] = []
     for index, kind in enumerate(kinds):
         edge = 1 if index == lowest_of[kind] else 2 if index == total - 1 else 3 if index == lowest else 0
+        if not edge and index == total - 2 and regime.checkpointing == "every":
+            edge = 4  # what the last layer finds left by the one before it, checkpointed or not
         keys.append((*kind, edge, int(index == highest_of.get(kind)), int(index >= lowest)))
     return keys
 
