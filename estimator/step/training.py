@@ -35,7 +35,7 @@ def layer_classes(
     Layers that are checkpointed and layers that are not hold them apart.
     """
     total = len(inventory.layers)
-    kinds = [(kind, variant(index), int(_skipped(regime, index))) for index, kind in enumerate(inventory.layers)]
+    kinds = [(kind, variant(index), _skipped_around(regime, index)) for index, kind in enumerate(inventory.layers)]
     lowest_of = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
     pins = regime.reentrant or regime.checkpointing == "selective-attention"
     highest_of = {kind: index for index, kind in enumerate(kinds)} if pins else {}
@@ -43,10 +43,13 @@ def layer_classes(
     keys: list[tuple[object, ...]] = []
     for index, kind in enumerate(kinds):
         edge = 1 if index == lowest_of[kind] else 2 if index == total - 1 else 3 if index == lowest else 0
-        if not edge and index == total - 2 and regime.checkpointing == "every":
-            edge = 4  # what the last layer finds left by the one before it, checkpointed or not
         keys.append((*kind, edge, int(index == highest_of.get(kind)), int(index >= lowest)))
     return keys
+
+
+def _skipped_around(regime: Regime, index: int) -> int:
+    """Which of a layer, the one before it and the one behind it are passed over, as bits."""
+    return sum(_skipped(regime, index + side) << place for place, side in enumerate((0, -1, 1)))
 
 
 def _skipped(regime: Regime, index: int) -> bool:
@@ -79,9 +82,32 @@ def traced_layers(
     classes = layer_classes(inventory, regime, partial(variant, arch))
     classes = [(*key, *runtime.neighbours(index)) for index, key in enumerate(classes)]
     traced = {key: index for index, key in reversed(list(enumerate(classes)))}
-    order = sorted(traced.values())
+    order = beside_their_like(sorted(traced.values()), regime, len(classes))
     segments_of = {key: order.index(index) + 1 for key, index in traced.items()}
     return [segments_of[key] for key in classes], order
+
+
+def beside_their_like(order: list[int], regime: Regime, total: int) -> list[int]:
+    """Where every N-th layer is checkpointed, traced layers have such neighbours as in the model.
+
+    A layer may find what the one beside it left (attention that is written out): whether that one is checkpointed
+    decides what.
+    """
+    while regime.checkpointing == "every":
+        missing = {
+            index + side
+            for place, index in enumerate(order)
+            for side in (-1, 1)
+            if 0 <= index + side < total and not _is_like(order, place + side, regime, index + side)
+        }
+        if not missing:
+            break
+        order = sorted({*order, *missing})
+    return order
+
+
+def _is_like(order: list[int], place: int, regime: Regime, index: int) -> bool:
+    return 0 <= place < len(order) and _skipped(regime, order[place]) == _skipped(regime, index)
 
 
 def _run(tape: Tape, model: Model, order: list[int]) -> None:
