@@ -114,6 +114,8 @@ def cards(run: Run, around: Around) -> Sequence[Run]:
         return ()
     counts = range(known + 1, most_cards(around.gpu) + 1)
     if run.task == "train":
+        if around.arch.experts is not None and around.gpu.vendor != "NVIDIA":  # there ``cards_by_zero`` needs fewer
+            counts = counts[: max(around.arch.experts.experts - known, 0)]  # FSDP cuts between whole experts
         able = "8bit" not in str(run.optimizer) and run.method in ("full", "lora", "dora", "qlora")
         able = able and (run.parallel is None or run.parallel.engine != MEGATRON)
         return Lazily(counts, lambda count: _trained_on(run, count)) if able else ()

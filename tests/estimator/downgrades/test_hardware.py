@@ -241,3 +241,11 @@ def test_layers_of_many_experts_are_spread_by_zero_where_fsdp_gathers_too_much()
     assert (plan.run.parallel.engine, plan.run.parallel.zero) == ("deepspeed", 3)
     assert plan.chain[-1].title.endswith("ZeRO-3")
     assert plan.chain[-1].verdict == "fits"
+
+
+def test_layers_of_many_experts_are_spread_over_no_more_cards_than_experts() -> None:
+    plan = planned(model="deepseek-v3", task="train", method="lora", framework="trl", gpu="MI300X")
+    assert plan.run is not None and plan.run.parallel is not None
+    assert plan.run.parallel.engine == "fsdp2"
+    assert 8 < (plan.run.gpu_count or 1) <= 32
+    assert plan.chain[-1].verdict == "fits"
