@@ -11,6 +11,8 @@ from collections.abc import Callable
 from estimator.step.tape import FULL, Leaf, Tape, Tensor
 
 ITEM = "optimizer_temp"
+AT_ONCE = "at-once-"
+"""Before the number of copies of a parameter that a step in a hook makes."""
 
 
 class FusedUpdate:
@@ -77,7 +79,3 @@ class StepAtOnce:
 def update_of(tape: Tape, kind: str) -> Callable[[Leaf | None], None]:
     """The hook by its name in ``Regime.update``."""
     return StepAtOnce(tape, int(kind.removeprefix(AT_ONCE))) if kind.startswith(AT_ONCE) else FusedUpdate(tape, kind)
-
-
-AT_ONCE = "at-once-"
-"""Before the number of copies of a parameter that a step in a hook makes."""
