@@ -8,7 +8,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,7 +67,7 @@ def _read(reader: "_Reader") -> HubModel:
         raise _refused(f"{reader.repo_id} has no config.json", f"{reader.repo_id} 没有 config.json") from None
     match = find_model(config)
     stored = reader.weights_bytes()
-    return HubModel(replace(match, id=reader.repo_id, **_checked(match, stored)), stored, config)
+    return HubModel(match._replace(id=reader.repo_id, **_checked(match, stored)), stored, config)
 
 
 def _checked(match: ModelMatch, stored: int | None) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Both move a small model by gigabytes, so an answer that assumed one says what th
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -57,7 +56,7 @@ def _others(regime: Regime) -> tuple[Other, ...]:
         return ()
     loss, loss_texts = ("chunked", TILED) if regime.loss == "standard" else ("standard", PLAIN)
     kind, kind_texts = ("full", ON) if regime.checkpointing == "none" else ("none", OFF)
-    checkpointed = Other("gradient_checkpointing", kind, replace(regime, checkpointing=kind), *kind_texts)
+    checkpointed = Other("gradient_checkpointing", kind, regime._replace(checkpointing=kind), *kind_texts)
     if regime.stage in ONE_LOSS:
         return (checkpointed,)
-    return (Other("loss", loss, replace(regime, loss=loss), *loss_texts), checkpointed)
+    return (Other("loss", loss, regime._replace(loss=loss), *loss_texts), checkpointed)

@@ -4,16 +4,14 @@
 tensor once: parameter counts, adapter targets, quantisation and the step timeline all read it.
 """
 
-from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Role = Literal["linear", "expert", "embedding", "norm", "bias", "conv", "buffer", "other"]
 """What a tensor is for; a buffer is stored and held but never trained."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(NamedTuple):
     """One parameter tensor; ``name`` is the module path inside its layer, as transformers spells it.
 
     ``shape`` of a linear is (out, in), also where the class stores it transposed (GPT-2's Conv1D). ``part`` is the
@@ -34,8 +32,7 @@ class Weight:
         return prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class LayerKind:
+class LayerKind(NamedTuple):
     """A kind of layer: all layers of one kind are alike in shape and in what they compute.
 
     ``attention`` is full | sliding | linear | ssm | none | chunked, ``mlp`` is dense | moe | none.
@@ -51,8 +48,7 @@ class LayerKind:
         return sum(weight.numel for weight in self.weights)
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(NamedTuple):
     """Every parameter of a model: ``stem`` (embeddings), ``layers`` in order (as indices into ``kinds``), ``top``.
 
     ``top`` holds the final norm and, when it is not tied to the embedding, the head.
@@ -70,8 +66,7 @@ class Inventory:
         return own + sum(self.kinds[index].numel for index in self.layers)
 
 
-@dataclass(frozen=True, slots=True)
-class Experts:
+class Experts(NamedTuple):
     """A mixture of experts: widths in elements, counts per token.
 
     ``latent`` is the width the routed experts work in when it is not the hidden size (Nemotron-3), else 0.
@@ -88,8 +83,7 @@ class Experts:
     latent: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LatentAttention:
+class LatentAttention(NamedTuple):
     """Multi-head latent attention (DeepSeek): ranks of the compressed projections and head widths."""
 
     q_rank: int | None
@@ -99,8 +93,7 @@ class LatentAttention:
     value_dim: int
 
 
-@dataclass(frozen=True, slots=True)
-class LinearAttention:
+class LinearAttention(NamedTuple):
     """Gated delta-net or similar linear attention layers."""
 
     key_heads: int
@@ -110,8 +103,7 @@ class LinearAttention:
     conv_kernel: int
 
 
-@dataclass(frozen=True, slots=True)
-class StateSpace:
+class StateSpace(NamedTuple):
     """Mamba-like layers."""
 
     version: int
@@ -124,8 +116,7 @@ class StateSpace:
     head_dim: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Vision:
+class Vision(NamedTuple):
     """The image tower in front of a language model: a ViT and its projector.
 
     ``params`` and ``projector_params`` are counts of parameters; ``tokens_per_image`` is what one image of
@@ -146,8 +137,7 @@ class Vision:
     family: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(NamedTuple):
     """The facts that decide memory. Dimensions in elements; ``model_type`` is transformers' name.
 
     ``layer_types`` and ``mlp_types`` have one word a layer. ``norm_names`` pairs the place of each norm of a layer
@@ -190,7 +180,7 @@ class Architecture:
     ssm: StateSpace | None = None
     default_dtype: str | None = None
     kind: str = "decoder"
-    extra: tuple[tuple[str, int | float | str | bool | None], ...] = field(default=())
+    extra: tuple[tuple[str, int | float | str | bool | None], ...] = ()
     mlp_types: tuple[str, ...] = ()
     norm_names: tuple[tuple[str, str], ...] = ()
     qk_norm_full: bool = False

@@ -7,8 +7,6 @@ fp32 ones; the cache that evaluation fills, the last hidden states and autocast'
 stand beside.
 """
 
-from dataclasses import replace
-
 from estimator.caches import at_the_end
 from estimator.choices import NONE
 from estimator.schema import Run
@@ -49,8 +47,7 @@ def evaluation_bytes(setting: Setting, peak: Peak, batch: int) -> int:
 
 
 def _forward_regime(regime: Regime, batch: int) -> Regime:
-    return replace(
-        regime,
+    return regime._replace(
         training=False,
         trainable="none",
         adapter=None,

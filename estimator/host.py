@@ -1,7 +1,5 @@
 """Memory of the host: optimizer states that are paged, and activations that wait there for the backward."""
 
-from dataclasses import replace
-
 from estimator.schema import Assumption, Host, Run
 from estimator.setting import Peak, Setting, peak_of
 from estimator.step.tape import FULL
@@ -39,7 +37,7 @@ def _activations(setting: Setting, peak: Peak) -> int:
         return _inputs(setting)
     if not regime.offload_saved:
         return 0
-    kept = peak_of(setting._replace(regime=replace(regime, offload_saved=False)))
+    kept = peak_of(setting._replace(regime=regime._replace(offload_saved=False)))
     return max(kept.phases["forward"] - peak.phases["forward"], 0)
 
 

@@ -4,7 +4,6 @@ Common blocks (attention, feed-forward, experts, norms) are code; the tensors of
 attention, short convolutions, indexers, sinks) are tables in ``families.jsonl``: a name and its shape in symbols.
 """
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -125,7 +124,7 @@ class Blocks:
             return ()
         width = moe.latent or arch.hidden
         router = self.linear("router", moe.experts, arch.hidden, bool(self.family.get("router_bias")))
-        found = tuple(replace(weight, full=arch.router_full) for weight in router)
+        found = tuple(weight._replace(full=arch.router_full) for weight in router)
         if arch.router_buffer:
             found += (Weight(f"{self.names['router']}.e_score_correction_bias", (moe.experts,), "buffer", "router"),)
         up = "experts.gate_up_proj" if arch.gated_mlp else "experts.up_proj"

@@ -1,7 +1,6 @@
 """A definite setting of a run and the evaluated timeline of its step."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -131,8 +130,8 @@ def _headed(run: Run, arch: Architecture) -> Architecture:
     stated = (run.details or {}).get("objective")
     masked = stated == "mlm" or (stated is None and run.task == "train" and run.stage == "pretrain")
     if run.task == "train" and run.stage in ("reward", "embed") and arch.kind == "decoder":
-        return replace(arch, head_kind="score")
-    return replace(arch, head_kind="mlm") if arch.kind == "encoder" and masked else arch
+        return arch._replace(head_kind="score")
+    return arch._replace(head_kind="mlm") if arch.kind == "encoder" and masked else arch
 
 
 def _cached(run: Run) -> int:
@@ -143,7 +142,7 @@ def _cached(run: Run) -> int:
 def fuller_stage(setting: Setting, steps: int) -> Setting:
     """The first or the last stage of a pipeline of so many micro-batches, whichever needs more."""
     layout = setting.layout
-    stages = (layout, replace(layout, stage="last", in_flight=layout.in_flight_last))
+    stages = (layout, layout._replace(stage="last", in_flight=layout.in_flight_last))
     fullest = [moment for stage in stages for moment in moments(setting.regime, stage, steps)]
     found = [setting._replace(regime=regime, layout=stage) for regime, stage in fullest]
     return max(found, key=lambda one: peak_of(one).live)
@@ -162,7 +161,7 @@ def resized(setting: Setting, batch: int, length: int) -> Setting:
 
 @lru_cache(maxsize=1024)
 def _regime(regime: Regime, single: bool, windowed: bool, mask: str) -> Regime:
-    return replace(regime, single=single, windowed=windowed, mask=mask)
+    return regime._replace(single=single, windowed=windowed, mask=mask)
 
 
 def program_of(arch: Architecture, regime: Regime, shares: int, layout: Layout = ONE_CARD) -> Program:
@@ -183,7 +182,7 @@ def _program(arch: Architecture, regime: Regime, shares: int, layout: Layout) ->
 
 def share_of(parts: Inventory, shares: int) -> Inventory:
     """Whole layers are dealt out (accelerate's device_map): the first card's, rounded up."""
-    return replace(parts, layers=parts.layers[: -(-len(parts.layers) // shares)]) if shares > 1 else parts
+    return parts._replace(layers=parts.layers[: -(-len(parts.layers) // shares)]) if shares > 1 else parts
 
 
 @lru_cache(maxsize=PROGRAMS)
@@ -201,7 +200,7 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     parts = share_of(inventory(arch), shares)
     if regime.linear_experts:
         parts = with_linear_experts(parts, arch.model_type)
-    held = replace(parts, top=()) if shares > 1 else parts
+    held = parts._replace(top=()) if shares > 1 else parts
     groups = ordered(parts, regime)
     trained = tuple(trainables(parts, regime))
     if (seeing := tower_trainables(arch, regime)) and shares == 1:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from estimator.adapter_targets import MIXTRAL, QWEN
@@ -111,16 +110,16 @@ def linear_experts(run: Run, arch: Architecture) -> bool:
 @lru_cache(maxsize=128)
 def with_linear_experts(parts: Inventory, model_type: str) -> Inventory:
     """The inventory with every expert's matrices as linears, as transformers 4 holds them."""
-    return replace(parts, kinds=tuple(_with_linears(kind, model_type) for kind in parts.kinds))
+    return parts._replace(kinds=tuple(_with_linears(kind, model_type) for kind in parts.kinds))
 
 
 def _with_linears(kind: LayerKind, model_type: str) -> LayerKind:
-    return replace(kind, weights=tuple(one for weight in kind.weights for one in _unstacked(weight, model_type)))
+    return kind._replace(weights=tuple(one for weight in kind.weights for one in _unstacked(weight, model_type)))
 
 
 def _unstacked(weight: Weight, model_type: str) -> tuple[Weight, ...]:
     if weight.part == "router" and len(weight.shape) == 2 and model_type in LINEAR_ROUTERS:
-        return (replace(weight, role="linear", part="experts.router"),)
+        return (weight._replace(role="linear", part="experts.router"),)
     if weight.role != "expert" or len(weight.shape) != 3:
         return (weight,)
     gate, up, down = names_of_experts(model_type)

@@ -6,7 +6,6 @@ model classes register (transformers 5.24), and adapters. Base for every estimat
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from estimator.architecture import Architecture, Inventory, Weight
@@ -53,8 +52,7 @@ BUFFERS = ("position tables and masks", "位置表与掩码")
 GROUP_OF = {"linear": "linears", "conv": "linears", "expert": "experts", "embedding": "embeddings"}
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(NamedTuple):
     """Weights on the card. ``parameters`` are the base model's; ``trainable_tensors`` are (numel, itemsize, count)."""
 
     bytes: int
@@ -86,7 +84,7 @@ def weights(
         tally.buffers()
     if regime.adapter is not None:
         if adapters is None:
-            adapting = replace(regime, training=True, trainable="none")
+            adapting = regime._replace(training=True, trainable="none")
             adapters = (tensor for tensor in trainables(inventory, adapting) if tensor.adapter)
         tally.adapter(adapters)
     return tally.result(inventory)

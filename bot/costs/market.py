@@ -1,8 +1,8 @@
 """Prices of a card by class of provider; two classes are never pooled."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from bot.prices.offers import CLASSES, Offer, offers_for
 from bot.prices.ranking import is_current, middle, ranked
@@ -13,8 +13,7 @@ PREFERRED = ("own", "neocloud", "broker", "marketplace", "hyperscaler", "marketp
 PREFERRED_IN_CHINA = ("own", "marketplace-cn", "hyperscaler-cn", "lease-cn", *PREFERRED[1:5])
 
 
-@dataclass(frozen=True, slots=True)
-class ClassPrice:
+class ClassPrice(NamedTuple):
     """USD per card and hour in one class: least, median and most of its listings.
 
     ``cheapest`` is the least that may be named so: of today's sources, else of those with a day, else any.

@@ -1,6 +1,5 @@
 """A post made from what lies in the bot's folder: read once, and once for all channels that want the same."""
 
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -88,4 +87,4 @@ class Maker:
             return market
         with history_in(self._folder) as history:
             then = tuple(history.at(self._now.timestamp()).values()) if history else ()
-        return replace(market, offers=merged(then)) if history else market
+        return market._replace(offers=merged(then)) if history else market

@@ -1,6 +1,6 @@
 """What a message asks, and whether it asks us anything at all."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bot.intake import quantities
 from bot.intake.lexicon import Word
@@ -52,8 +52,7 @@ FEW_WORDS = 2
 AMOUNTS = ("samples", "epochs", "tokens", "hours")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """The question and what else the message's wording says."""
 
     question: str | None

@@ -1,7 +1,6 @@
 """What a message says and nothing here understands: it is told, never dropped."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bot.intake.lexicon import lexicon
 from bot.intake.options import Option, is_command, keys_in, unread_options
@@ -17,8 +16,7 @@ OPTION_NAMES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(NamedTuple):
     """A value that cannot be read, an option that there is none of, or a model whose weights nobody has.
 
     ``name`` is the field, the option or the model; ``near`` what may have been meant, or the choices.

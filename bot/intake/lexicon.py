@@ -1,8 +1,8 @@
 """The words of ``lexicon.toml``, looked up token by token."""
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import tomli
 
@@ -11,8 +11,7 @@ from bot.intake.tokens import Token, tokenize
 SKIPPED = frozenset("-_")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A phrase of the lexicon found in a message: tokens ``start`` to ``end`` mean ``value`` in ``section``."""
 
     section: str
@@ -21,8 +20,7 @@ class Word:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     pieces: tuple[str, ...]
     section: str
     value: str

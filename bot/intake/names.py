@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from estimator.catalogue import aliases, rows
 from estimator.catalogue.cards import apple_chip, cards
@@ -20,8 +20,7 @@ NEAR_SIZE = 0.25
 """A bare size may be told by a model this much larger or smaller, when the answer says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownModel:
+class KnownModel(NamedTuple):
     """A model that a name means; ``family`` when it names several, ``size`` when it is only a number of parameters."""
 
     hub_id: str
@@ -121,8 +120,7 @@ def begins_model(text: str) -> bool:
     return at < len(names) and names[at].startswith(key)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCard:
+class KnownCard(NamedTuple):
     """A card that a name means: the memory it usually has, in GB, and whether it needs saying which size is meant."""
 
     memory_gb: float | None

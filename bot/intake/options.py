@@ -1,6 +1,6 @@
 """``key:value`` pairs, as the slash command writes them: each value must be understood or is named."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bot.intake.hardware import Hardware
 from bot.intake.lexicon import Word
@@ -24,8 +24,7 @@ READ_AS: dict[str, set[str]] = {
 """The readings that answer an option, where there are others than its own field."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """An option of the message: its field, the words of its value, and the tokens they are."""
 
     field: str

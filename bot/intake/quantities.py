@@ -1,6 +1,6 @@
 """Numbers with their units at a place in the message: 7b, 24GB, 4k, 两, 8x."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bot.intake.tokens import LARGEST, Token
 
@@ -49,8 +49,7 @@ BINARY_STEP = 8
 HUNDRED = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A value and the index after its last token."""
 
     value: float
@@ -136,8 +135,7 @@ def memory_gb(tokens: list[Token], start: int) -> Quantity | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """A MIG profile, its memory, and the index after its last token."""
 
     name: str

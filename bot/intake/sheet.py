@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bot.intake.lexicon import Word, lexicon
 from bot.intake.tokens import Token, clean, tokenize
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """One thing that the message says: a field, its value, the words it was read from and why they mean that."""
 
     field: str

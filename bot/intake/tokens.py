@@ -2,9 +2,8 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["number", "word", "han", "sign"]
 
@@ -41,8 +40,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One piece of the message; ``glued`` says that it touches the piece before it."""
 
     text: str

@@ -1,7 +1,6 @@
 """Which prices are believed: pure checks against the others of the same card, class and kind."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from bot.prices.offers import Offer, Quality
 from bot.prices.ranking import middle
@@ -37,12 +36,12 @@ def checked(offers: Sequence[Offer]) -> list[Offer]:
 def _judged(offer: Offer, middle: float | None, singles: dict[tuple[str, str, bool, str], float]) -> Offer:
     if middle and not middle / TIMES <= offer.usd_per_gpu_hour <= middle * TIMES:
         ratio = offer.usd_per_gpu_hour / middle
-        return replace(offer, quality="quarantined", reason=f"{ratio:.2f} times the median of its class")
+        return offer._replace(quality="quarantined", reason=f"{ratio:.2f} times the median of its class")
     single = singles.get((offer.provider, offer.gpu, offer.spot, offer.region_class))
     if offer.gpu_count > 1 and single:
         multiple = offer.usd_per_gpu_hour / single / offer.gpu_count
         if abs(multiple - 1) <= SAME_MULTIPLE:
-            return replace(offer, quality="suspect", reason="looks as if it was not divided by the cards")
+            return offer._replace(quality="suspect", reason="looks as if it was not divided by the cards")
     return offer
 
 

@@ -1,14 +1,12 @@
 """What somebody says that a card costs, against what is known: by class of provider, and in shops. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 HOURS = {"hour": 1.0, "day": 24.0}
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A price of one card that was said, or a range of it, in a currency; a month is told as a day of it."""
 
     low: float
@@ -17,8 +15,7 @@ class Claim:
     per: Literal["hour", "day", "buy"]
 
 
-@dataclass(frozen=True, slots=True)
-class Borne:
+class Borne(NamedTuple):
     """How a claim stands to what is known, by the numbers of ranges or purchases in their list.
 
     ``within``: what is asked lies in it, in part at least; ``less``: it is all below; ``more``: it is all above.

@@ -6,11 +6,10 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bot.folders import data_folder
 from bot.prices.checks import checked
@@ -29,8 +28,7 @@ REREAD_SECONDS = 30.0
 OWN_PURCHASES = "own purchases"
 
 
-@dataclass(frozen=True, slots=True)
-class Market:
+class Market(NamedTuple):
     """All that is known: offers (held back ones among them), own purchase prices, a sentence for each failed source."""
 
     offers: tuple[Offer, ...]
@@ -125,7 +123,7 @@ def reread(table: "OwnTable", history: "History", now: datetime) -> None:
     try:
         fetched = table.fetch(now, history.etag(table.name))
         if fetched is not None:
-            own = [asdict(one) for one in table.purchases(now)]
+            own = [one._asdict() for one in table.purchases(now)]
             history.record(table.name, fetched, now.timestamp())
             history.keep_note(OWN_PURCHASES, json.dumps(own))
         elif any(run.source == table.name and run.status == "failed" for run in history.runs()):

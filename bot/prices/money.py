@@ -1,9 +1,9 @@
 """Exchange rates with their day, and amounts of money as people read them."""
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from estimator.errors import EstimatorError
 
@@ -24,8 +24,7 @@ class UnknownCurrency(EstimatorError):
         self.currency, self.known = currency, names
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(NamedTuple):
     """Units of each currency for one euro, as the European Central Bank had them on a day."""
 
     as_of: str

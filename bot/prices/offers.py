@@ -1,9 +1,8 @@
 """An offer of a GPU, always per GPU and hour, and the offers known for a card."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bot.prices.regions import GLOBAL, TOKENS, region_class, wanted_classes
 
@@ -24,8 +23,7 @@ NAMED = frozenset({*TOKENS, "CN"})
 Quality = Literal["ok", "suspect", "quarantined"]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """One price: USD per GPU and hour, whole hosts divided by their GPUs, CPU and RAM of the host included.
 
     ``as_of`` is the day the price was seen, as far as it is known: "2026-07-20", a year, or empty. ``native_price`` is

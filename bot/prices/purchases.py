@@ -1,9 +1,8 @@
 """What cards cost to buy: dated street and launch prices of the card table; an administrator's own come first."""
 
 import csv
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from estimator.datafiles import read_text
 
@@ -15,8 +14,7 @@ COLUMNS: tuple[tuple[Kind, str, str, str], ...] = (
 """Where the card table has a price, its day and its source."""
 
 
-@dataclass(frozen=True, slots=True)
-class Purchase:
+class Purchase(NamedTuple):
     """A price of one card in USD, its day ("" where none is known), and who says so."""
 
     gpu: str

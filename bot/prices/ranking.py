@@ -1,9 +1,8 @@
 """What may be said of many offers: ranges by class, the cheapest, and how old all of it is. Pure; ``now`` is given."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bot.prices.offers import CLASSES, Offer, ProviderClass
 
@@ -43,8 +42,7 @@ def once_each(offers: Iterable[Offer]) -> list[Offer]:
     return list(best.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """The prices of one card, class and kind: lowest, highest, and the median over providers where there are three."""
 
     provider_class: ProviderClass
@@ -85,8 +83,7 @@ def _range(offers: list[Offer], spot: bool, provider_class: ProviderClass) -> Ra
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """The cheapest offers; ``as_of``: the newest day of them where none of today's sources has answered."""
 
     offers: list[Offer]

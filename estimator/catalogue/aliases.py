@@ -5,8 +5,8 @@ nicknames and names that several models share.
 """
 
 import csv
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from estimator.catalogue.names import squeezed
 from estimator.datafiles import read_text
@@ -15,8 +15,7 @@ FAMILY_REASONS = ("family", "newest", "company", "product", "nickname of", "smal
 """Reasons of nicknames that chose among several models."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What a key means: the id, how the name arose, and, where a choice was made, its candidates and reason."""
 
     id: str

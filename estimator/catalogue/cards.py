@@ -3,8 +3,8 @@
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from estimator.datafiles import read_text
 
@@ -13,8 +13,7 @@ OLDEST_CAPABILITY = 7.0
 """Compute capability below which no current torch runs; older cards do not speak for the memory of their class."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """A GPU of the table.
 
     Memory in GiB as torch sees it, from the lowest to the highest value met; ``nominal`` lists the sizes in GB it is
@@ -121,9 +120,9 @@ def apple_chip(core: str) -> Card | None:
         return None
     listed = next(card for card in cards() if card.vendor == "Apple")
     if named is None:
-        return replace(listed, name=MACS[core], nominal=(16, 32))
+        return listed._replace(name=MACS[core], nominal=(16, 32))
     name = " ".join(filter(None, ("Apple", f"M{named[1]}", (named[2] or "").title())))
-    return replace(listed, name=name, nominal=(16, 32) if named[2] else (8, 16))
+    return listed._replace(name=name, nominal=(16, 32) if named[2] else (8, 16))
 
 
 @cache

@@ -1,6 +1,5 @@
 """From a Hugging Face ``config.json`` to an ``Architecture``."""
 
-from dataclasses import replace
 from typing import Any
 
 from estimator import families
@@ -29,7 +28,7 @@ def read(config: Row) -> Architecture:
         note = f"model_type {model_type[:60]!r} is not described here: counted like a Llama"
         note_zh = f"尚未收录 model_type {model_type[:60]!r}：按 Llama 计数"
     try:
-        return replace(_architecture(reader, family), approximate=note, approximate_zh=note_zh)
+        return _architecture(reader, family)._replace(approximate=note, approximate_zh=note_zh)
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         if isinstance(error, EstimatorError):
             raise

@@ -5,10 +5,9 @@
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from estimator.architecture import Weight
 from estimator.catalogue import gguf
@@ -20,8 +19,7 @@ GROUPED = re.compile(r"(gptq|awq|hqq|int)-?(?:int)?([2348])-?(?:bits?)?(?:-?(?:g
 BPW = re.compile(r"(exl[23])-?(\d(?:\.\d+)?)-?(?:bpw)?|(\d(?:\.\d+)?)-?bpw")
 
 
-@dataclass(frozen=True, slots=True)
-class WeightFormat:
+class WeightFormat(NamedTuple):
     """A way to store weights. ``bits`` a weight counts scales on a large matrix; ``group`` weights share a scale.
 
     ``packed_bits`` are those of a packed weight alone; ``experts`` says whether stacked experts are packed too (yes,

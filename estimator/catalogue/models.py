@@ -5,9 +5,8 @@ the most similar one. Whatever was assumed is said in ``note`` and ``note_zh``.
 """
 
 import json
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from estimator.architecture import Architecture
 from estimator.catalogue import config, formats, rows, towers
@@ -23,8 +22,7 @@ Counted as published (``params_total``), estimated as loaded: peft prints 3,608,
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ModelMatch:
+class ModelMatch(NamedTuple):
     """The model that a name means, how it was found, and what had to be assumed (``note``, ``note_zh``)."""
 
     id: str
@@ -72,7 +70,7 @@ def _match(reading: Reading, upload: Upload) -> ModelMatch:
     row = rows.model_row(reading.id)
     arch = rows.architecture(reading.id)
     if reading.id in TIED_WHEN_LOADED:
-        arch = replace(arch, tied=True)
+        arch = arch._replace(tied=True)
     notes = [reading.note] if reading.note else []
     notes_zh = [reading.note_zh] if reading.note_zh else []
     if upload.weight_format:

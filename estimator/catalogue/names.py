@@ -3,8 +3,8 @@
 import csv
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from estimator.datafiles import read_text
 
@@ -27,8 +27,7 @@ BRANCH = re.compile(r"-gptq[:@](?:gptq-)?(\d)bit-(-?\d+)g(?:-actorder_(?:true|fa
 PLAIN = re.compile(r"[-_.:@ ](?:bf16|fp16|f16|fp32|safetensors|hf|dequantized)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(NamedTuple):
     """A name taken apart: the model's own name, the weight format it states, and why that format."""
 
     base: str

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from estimator.catalogue import aliases, rows
 from estimator.catalogue.names import SIZE_TOKEN, billions, sees, sizes, squeezed, tokens, without_variants
@@ -15,8 +14,7 @@ SIMILAR = 88.0
 """Similarity (0 to 100, rapidfuzz's ratio) from which a misspelled name is taken for the known one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A catalogue id and how a name led to it."""
 
     id: str

@@ -7,9 +7,8 @@ of ``sources.csv``.
 import csv
 import json
 import re
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from estimator.architecture import Architecture, Vision
 from estimator.catalogue import config
@@ -29,8 +28,7 @@ COLUMNS = {
 """Columns of ``models.csv`` and the config keys they stand for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRow:
+class ModelRow(NamedTuple):
     """A model of the catalogue.
 
     ``params_check`` says how its count was confirmed; ``confidence`` runs from A (exact against a published count) to
@@ -121,15 +119,14 @@ def architecture(model_id: str) -> Architecture:
     extra = arch.extra
     if "unmodelled" in row.config:
         extra = (*extra, ("unmodelled", row.config["unmodelled"]))
-    return replace(_approximate(arch, row), extra=extra, vision=_vision(row))
+    return _approximate(arch, row)._replace(extra=extra, vision=_vision(row))
 
 
 def _approximate(arch: Architecture, row: ModelRow) -> Architecture:
     count = row.config.get("unmodelled")
     if not count:
         return arch
-    return replace(
-        arch,
+    return arch._replace(
         approximate=f"{count:,} parameters of {row.id} are in blocks that are not described here; "
         "they are counted as weights",
         approximate_zh=f"{row.id} 有 {count:,} 个参数所在的模块未收录，仅计入权重",

@@ -4,7 +4,6 @@ Counts follow transformers 5.24.0 (models/clip, models/siglip, models/llava); fo
 states is kept, and the count is marked as approximate.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from estimator.architecture import Architecture, Vision
@@ -46,15 +45,15 @@ def with_tower(arch: Architecture, config: dict[str, Any]) -> Architecture:
         tokens_per_image=(sizes["image_size"] // max(sizes["patch_size"], 1)) ** 2 or None,
         family=family,
     )
-    seeing = replace(arch, vision=vision)
+    seeing = arch._replace(vision=vision)
     parts, projector = tower_parts(seeing)
-    counted = replace(vision, params=parts.numel, projector_params=sum(weight.numel for weight in projector))
+    counted = vision._replace(params=parts.numel, projector_params=sum(weight.numel for weight in projector))
     known = family in FORMS or tower in ("clip_vision_model", "siglip_vision_model")
     note = None if known else f"image tower {tower or 'of unnamed type'} counted like a plain vision transformer"
     if arch.approximate or note is None:
-        return replace(arch, vision=counted)
+        return arch._replace(vision=counted)
     note_zh = f"图像塔 {tower or '（未注明类型）'} 按普通视觉 Transformer 计数"
-    return replace(arch, vision=counted, approximate=note, approximate_zh=note_zh)
+    return arch._replace(vision=counted, approximate=note, approximate_zh=note_zh)
 
 
 def _qwen_sizes(stated: dict[str, Any]) -> dict[str, int]:

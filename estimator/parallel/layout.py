@@ -1,11 +1,10 @@
 """How a run lies on its cards: everything that decides what one rank holds."""
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """The layout of a training run. Item sizes in bytes, 0 where nothing is said.
 
     ``shards``: cards that share one set of parameters, gradients or states; ``replicas`` of such sets. ``zero`` as
@@ -102,5 +101,5 @@ ONE_CARD = Layout()
 def _traced(layout: Layout) -> Layout:
     """Copies whose gradients are reduced elsewhere step like one card; ZeRO-3 gathers the same from any number."""
     if layout.engine == "deepspeed" and layout.zero == 3:
-        return replace(layout, shards=1, replicas=1, states_on="none", weights_on="none")
+        return layout._replace(shards=1, replicas=1, states_on="none", weights_on="none")
     return ONE_CARD if layout == Layout("ddp") else layout

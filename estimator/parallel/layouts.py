@@ -1,6 +1,5 @@
 """From a filled run to its layout."""
 
-from dataclasses import replace
 from typing import Any
 
 from estimator.parallel.layout import ONE_CARD, Layout
@@ -46,8 +45,8 @@ def with_offload(layout: Layout, run: Run) -> Layout:
     if places is None or (places.optimizer == places.parameters == "none"):
         return layout
     if layout.engine.startswith("fsdp"):
-        return replace(layout, states_on="cpu", weights_on="cpu")
-    return replace(layout, states_on=places.optimizer, weights_on=places.parameters)
+        return layout._replace(states_on="cpu", weights_on="cpu")
+    return layout._replace(states_on=places.optimizer, weights_on=places.parameters)
 
 
 def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
@@ -55,9 +54,8 @@ def with_groups(layout: Layout, run: Run, parallel: Parallel) -> Layout:
     details = run.details or {}
     if parallel.pipeline > 1 and layout.engine == "fsdp2":
         # torchtitan keeps parameters gathered between micro-batches; PyTorch's schedules reduce after the last one
-        layout = replace(layout, reshard=parallel.reshard_after_forward is True, whole_gradients=True)
-    return replace(
-        layout,
+        layout = layout._replace(reshard=parallel.reshard_after_forward is True, whole_gradients=True)
+    return layout._replace(
         context=parallel.context,
         expert=parallel.expert,
         pipeline=parallel.pipeline,

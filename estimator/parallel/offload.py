@@ -8,8 +8,6 @@ of gradients (stage3.py, ``grad_partitions_flat_buffer``), the updated parameter
 disk lie copies, states and fp32 gradients; the host keeps the buffers that they pass through.
 """
 
-from dataclasses import replace
-
 from estimator.parallel.layout import Layout
 from estimator.parallel.states import Stored
 from estimator.step.tape import FULL, HALF
@@ -49,4 +47,4 @@ def _buffers(held: Weights) -> int:
 
 def _without(held: Weights) -> Weights:
     kept = tuple(part for part in held.parts if not part.elements)
-    return replace(held, bytes=_buffers(held), parts=kept)
+    return held._replace(bytes=_buffers(held), parts=kept)

@@ -1,7 +1,5 @@
 """Pipeline parallel: a stage's layers, and the micro-batches whose activations it keeps at a time."""
 
-from dataclasses import replace
-
 from estimator.architecture import Inventory
 from estimator.parallel.layout import Layout
 from estimator.step.regime import Regime
@@ -19,7 +17,7 @@ def traced_parts(parts: Inventory, layout: Layout) -> Inventory:
     if not layout.stage:
         return parts
     count = stage_layers(len(parts.layers), layout)
-    return replace(parts, layers=parts.layers[:count] if layout.stage == "first" else parts.layers[-count:])
+    return parts._replace(layers=parts.layers[:count] if layout.stage == "first" else parts.layers[-count:])
 
 
 def stored_parts(parts: Inventory, layout: Layout, tied: bool) -> Inventory:
@@ -30,8 +28,8 @@ def stored_parts(parts: Inventory, layout: Layout, tied: bool) -> Inventory:
 def own_ends(parts: Inventory, layout: Layout, tied: bool) -> Inventory:
     """The stage's layers without the ends that other stages have."""
     if layout.stage == "first":
-        return replace(parts, top=())
-    return replace(parts, stem=()) if layout.stage == "last" and not tied else parts
+        return parts._replace(top=())
+    return parts._replace(stem=()) if layout.stage == "last" and not tied else parts
 
 
 def moments(regime: Regime, layout: Layout, steps: int) -> list[tuple[Regime, Layout]]:
@@ -43,8 +41,8 @@ def moments(regime: Regime, layout: Layout, steps: int) -> list[tuple[Regime, La
     flight = layout.in_flight
     if layout.engine != "fsdp2":
         return [(regime, layout)]
-    waiting = replace(regime, accumulates=True)
+    waiting = regime._replace(accumulates=True)
     if steps > flight:
         return [(waiting, layout)]
-    later = [(waiting, replace(layout, in_flight=flight - 1))] if flight > 1 else []
-    return [(replace(regime, accumulates=False), layout), *later]
+    later = [(waiting, layout._replace(in_flight=flight - 1))] if flight > 1 else []
+    return [(regime._replace(accumulates=False), layout), *later]

@@ -5,7 +5,6 @@ the first rank's piece is the largest, and gathered parameters are as long as al
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -53,8 +52,8 @@ def stored_regime(regime: Regime, layout: Layout) -> Regime:
     """The regime with the types in which parameters are stored between steps."""
     adapter = regime.adapter
     if adapter is not None and layout.stored_adapter:
-        adapter = replace(adapter, itemsize=layout.stored_adapter)
-    return replace(regime, itemsize=layout.stored or regime.itemsize, adapter=adapter)
+        adapter = adapter._replace(itemsize=layout.stored_adapter)
+    return regime._replace(itemsize=layout.stored or regime.itemsize, adapter=adapter)
 
 
 def params(weights: Iterable[Weight], regime: Regime, layout: Layout, trains: bool, *, layer: bool) -> list[Param]:
@@ -102,10 +101,10 @@ def cut_inventory(parts: Inventory, cut: Callable[[Shape, bool], Shape]) -> Inve
     """The inventory with every parameter's piece in its place; buffers stay whole."""
 
     def each(weights: Iterable[Weight]) -> tuple[Weight, ...]:
-        return tuple(w if w.role == "buffer" else replace(w, shape=cut(w.shape, w.role == "expert")) for w in weights)
+        return tuple(w if w.role == "buffer" else w._replace(shape=cut(w.shape, w.role == "expert")) for w in weights)
 
-    kinds = tuple(replace(kind, weights=each(kind.weights)) for kind in parts.kinds)
-    return replace(parts, stem=each(parts.stem), kinds=kinds, top=each(parts.top))
+    kinds = tuple(kind._replace(weights=each(kind.weights)) for kind in parts.kinds)
+    return parts._replace(stem=each(parts.stem), kinds=kinds, top=each(parts.top))
 
 
 def cut_groups(groups: Iterable[Group], cut: Callable[[Shape, bool], Shape]) -> Iterator[Group]:

@@ -1,7 +1,6 @@
 """Weights, trainable tensors and optimizer memory of one rank when parameters are shared out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from estimator.architecture import Architecture, Inventory, Weight
@@ -83,7 +82,7 @@ def _cut(arch: Architecture, parts: Inventory, stored: Regime, layout: Layout) -
     def cut(shape: Shape, expert: bool) -> Shape:
         return piece(shape, cards_of(layout, expert))
 
-    adapters = cut_groups(ordered(parts, replace(stored, training=True, trainable="none")), cut)
+    adapters = cut_groups(ordered(parts, stored._replace(training=True, trainable="none")), cut)
     held = weights(arch, cut_inventory(parts, cut), stored, _counted(adapters))
     return held, list(cut_groups(ordered(parts, stored), cut))
 
@@ -116,9 +115,9 @@ def _flat_inventory(
 
     kind_of = dict(zip(parts.layers, layers, strict=True))
     kinds = tuple(
-        replace(kind, weights=flat(kind_of.get(index, ()), kind.weights)) for index, kind in enumerate(parts.kinds)
+        kind._replace(weights=flat(kind_of.get(index, ()), kind.weights)) for index, kind in enumerate(parts.kinds)
     )
-    return replace(parts, stem=flat(root, parts.stem), kinds=kinds, top=())
+    return parts._replace(stem=flat(root, parts.stem), kinds=kinds, top=())
 
 
 def _pieces(members: Sequence[Param], layout: Layout) -> Group:

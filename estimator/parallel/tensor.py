@@ -6,7 +6,6 @@ copies before a reduce-scatter and behind an all-gather. The plan is torchtitan'
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from estimator.architecture import Architecture, Inventory, Weight
 from estimator.parallel.layout import Layout
@@ -30,7 +29,7 @@ def local_architecture(arch: Architecture, layout: Layout) -> Architecture:
     t = layout.tensor
     if t == 1:
         return arch
-    return replace(arch, heads=arch.heads // t, kv_heads=arch.kv_heads // t, intermediate=arch.intermediate // t)
+    return arch._replace(heads=arch.heads // t, kv_heads=arch.kv_heads // t, intermediate=arch.intermediate // t)
 
 
 def local_inventory(parts: Inventory, layout: Layout) -> Inventory:
@@ -39,10 +38,10 @@ def local_inventory(parts: Inventory, layout: Layout) -> Inventory:
         return parts
 
     def each(weights: Sequence[Weight]) -> tuple[Weight, ...]:
-        return tuple(replace(weight, shape=local_shape(weight, layout)) for weight in weights)
+        return tuple(weight._replace(shape=local_shape(weight, layout)) for weight in weights)
 
-    kinds = tuple(replace(kind, weights=each(kind.weights)) for kind in parts.kinds)
-    return replace(parts, stem=each(parts.stem), kinds=kinds, top=each(parts.top))
+    kinds = tuple(kind._replace(weights=each(kind.weights)) for kind in parts.kinds)
+    return parts._replace(stem=each(parts.stem), kinds=kinds, top=each(parts.top))
 
 
 def local_shape(weight: Weight, layout: Layout) -> tuple[int, ...]:

@@ -1,6 +1,5 @@
 """What serving adds to a model: slots for LoRA adapters, and a draft model for speculative decoding."""
 
-from dataclasses import replace
 from functools import lru_cache
 
 from estimator.architecture import Architecture, Weight
@@ -58,8 +57,8 @@ def own_block(plan: Plan) -> tuple[int, int]:
     last = max((n for n, kind in enumerate(arch.layer_types) if kind in ATTENDS), default=0)
     mlps = arch.mlp_types[last : last + 1]
     one, two = (
-        replace(arch, layers=count, layer_types=arch.layer_types[last : last + 1] * count, mlp_types=mlps * count,
-                experts=replace(arch.experts, dense_first_layers=0, dense_layers=(), every=1) if arch.experts else None)
+        arch._replace(layers=count, layer_types=arch.layer_types[last : last + 1] * count, mlp_types=mlps * count,
+                experts=arch.experts._replace(dense_first_layers=0, dense_layers=(), every=1) if arch.experts else None)
         for count in (1, 2)
     )  # fmt: skip
     sizes = [rank_weights(each, plan.fmt, plan.itemsize, plan.tensor, packs_experts=True).bytes for each in (one, two)]

@@ -1,7 +1,5 @@
 """What an engine takes for a context that was not given: the model's own, or as much as starts."""
 
-from dataclasses import replace
-
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch
 from estimator.schema import Assumption, Run
@@ -89,7 +87,7 @@ def _length(run: Run, arch: Architecture, gpu: GpuMatch | None, usable: int | No
 
 def _longest(plan: Plan, usable: int, most: int) -> int:
     """The longest context up to ``most`` that starts, in whole thousands; ``most`` where not even one does."""
-    steps = largest(lambda count: fits(replace(plan, length=count * STEP), usable), most // STEP)
+    steps = largest(lambda count: fits(plan._replace(length=count * STEP), usable), most // STEP)
     return steps * STEP or most
 
 

@@ -6,8 +6,8 @@ transformers keeps is traced instead (``estimator.step.cache``).
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
@@ -41,8 +41,7 @@ ATTENDS = ("full", "sliding", "chunked", "hybrid")
 RECURS = ("linear", "ssm", "conv", "hybrid")
 
 
-@dataclass(frozen=True, slots=True)
-class LayerCache:
+class LayerCache(NamedTuple):
     """``layers`` alike: bytes of one token and of one sequence's state in one layer of one rank."""
 
     kind: str

@@ -15,8 +15,7 @@ class Why(NamedTuple):
     chinese: str
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """Something beside weights and cache inside the allocator: item of the breakdown, bytes, reason."""
 
     item: str
@@ -24,8 +23,7 @@ class Share:
     why: Why
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(NamedTuple):
     """The cache of a card: ``bytes`` that the engine takes and ``needed`` by the requests that were asked for.
 
     ``tokens`` and ``concurrency`` are what the engine prints, ``longest`` the tokens of the longest single request.

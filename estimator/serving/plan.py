@@ -1,7 +1,6 @@
 """A serving run made definite: the card as the engine sees it, how the model is spread, what the engine is told."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch
@@ -14,8 +13,7 @@ ITEMSIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
 SERVERS = ("vllm", "sglang", "tgi")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What the engine is told and what it finds.
 
     ``total`` bytes of one card (None: none asked about), ``unsure_total`` less where only a size is known, ``taken``
@@ -59,7 +57,7 @@ class Plan:
         """The plan on the smallest card of its size: what surely fits is judged there."""
         if self.total is None or not self.unsure_total:
             return self
-        return replace(self, total=self.total - self.unsure_total, unsure_total=0)
+        return self._replace(total=self.total - self.unsure_total, unsure_total=0)
 
     def details(self, name: str) -> Any:
         """A fact that few runs give."""

@@ -7,6 +7,7 @@ blocks of the layers that need less a token, and a state's page is padded.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from estimator.serving.kv_sizes import LayerCache
 
@@ -35,8 +36,7 @@ class Group:
         return self.count * (-(-seen // self.block) + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(NamedTuple):
     """The layout of a rank's cache: ``block_bytes`` of one block over the layers of its group."""
 
     block_bytes: int

@@ -5,7 +5,7 @@ forward a few rows of the widest layer for every batched token. Expert kernels k
 the profiled images' hidden states.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from estimator.serving.facts import GIB, at_version, by_ranks, facts, gib, version_of
 from estimator.serving.plan import Plan
@@ -21,16 +21,14 @@ MERGED_TOKENS = 16384
 VISION_ROWS = 11
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Sequences and tokens of one step."""
 
     seqs: int
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """Bytes: ``sampler`` and ``forward`` with what is held beside them, or the image tower's ``vision`` before."""
 
     limits: Limits

@@ -1,7 +1,6 @@
 """Solved for: the longest request, how many users, the share of the card, layers on the card, the best format."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import ceil
 
 from estimator.catalogue import weight_format
@@ -62,9 +61,9 @@ def longest_request(plan: Plan, found: Memory, usable: int) -> int:
     """Tokens of the longest request, the users as asked."""
     if found.cache.need is not None and found.filled is not None:
         return _within_the_pool(plan, found, usable, lambda need, length: need(plan.users, length), MOST_LENGTH)
-    more = device(plan, memory_of(replace(plan, length=2 * plan.length)), usable).high
+    more = device(plan, memory_of(plan._replace(length=2 * plan.length)), usable).high
     near = _reached(plan.length, device(plan, found, usable).high, more, usable)
-    return largest(lambda length: fits(replace(plan, length=length), usable), MOST_LENGTH, near)
+    return largest(lambda length: fits(plan._replace(length=length), usable), MOST_LENGTH, near)
 
 
 def _reached(count: int, taken: int, twice: int, usable: int) -> int:
@@ -93,7 +92,7 @@ def longest_alone(plan: Plan, found: Memory, usable: int, longest: int) -> int:
     if found.cache.longest is not None:
         longest = found.cache.longest
     elif plan.users > 1:
-        longest = longest_request(replace(plan, users=1), found, usable)
+        longest = longest_request(plan._replace(users=1), found, usable)
     own = max(plan.arch.max_positions, plan.length)
     return min(longest, own) if own else longest
 
@@ -102,12 +101,12 @@ def most_users(plan: Plan, found: Memory, usable: int) -> int:
     """Users that surely run at once, the length as asked; their logits may lie beside the pool (SGLang)."""
     if found.cache.need is not None and found.filled is not None:
         users = _within_the_pool(plan, found, usable, lambda need, users: need(users, plan.length), MOST_USERS)
-        if not users or fits(replace(plan, users=users), usable):
+        if not users or fits(plan._replace(users=users), usable):
             return users
-        return largest(lambda fewer: fits(replace(plan, users=fewer), usable), users)
-    more = device(plan, memory_of(replace(plan, users=2 * plan.users)), usable).high
+        return largest(lambda fewer: fits(plan._replace(users=fewer), usable), users)
+    more = device(plan, memory_of(plan._replace(users=2 * plan.users)), usable).high
     near = _reached(plan.users, device(plan, found, usable).high, more, usable)
-    return largest(lambda users: fits(replace(plan, users=users), usable), MOST_USERS, near)
+    return largest(lambda users: fits(plan._replace(users=users), usable), MOST_USERS, near)
 
 
 def layers_possible(plan: Plan, usable: int) -> int | None:
@@ -117,7 +116,7 @@ def layers_possible(plan: Plan, usable: int) -> int | None:
     layers = len(plan.arch.layer_types) + 1
 
     def holds(count: int) -> bool:
-        return fits(replace(plan, serving=plan.serving.model_copy(update={"n_gpu_layers": count})), usable)
+        return fits(plan._replace(serving=plan.serving.model_copy(update={"n_gpu_layers": count})), usable)
 
     return layers if holds(layers) else largest(holds, layers)
 
@@ -134,7 +133,7 @@ def experts_kept(plan: Plan, usable: int) -> int | None:
     layers, room = len(plan.arch.layer_types), plan.run.host_ram_gib
 
     def kept(count: int) -> Plan:
-        return replace(plan, serving=plan.serving.model_copy(update={"moe_on_cpu": count}))
+        return plan._replace(serving=plan.serving.model_copy(update={"moe_on_cpu": count}))
 
     on_card = largest(lambda count: fits(kept(layers - count + 1), usable), layers)
     if not on_card or (room is not None and memory_of(kept(layers - on_card + 1)).host > gib(room)):
@@ -163,7 +162,7 @@ def utilization_needed(plan: Plan, usable: int) -> float | None:
 
 
 def _with_share(plan: Plan, share: float) -> Plan:
-    return replace(plan, serving=plan.serving.model_copy(update={"gpu_memory_utilization": share}))
+    return plan._replace(serving=plan.serving.model_copy(update={"gpu_memory_utilization": share}))
 
 
 def best_format(plan: Plan, usable: int, fits_now: bool) -> str | None:
@@ -171,7 +170,7 @@ def best_format(plan: Plan, usable: int, fits_now: bool) -> str | None:
     ladder = GGUF_LADDER if plan.engine in FILES else EXLLAMA_LADDER if plan.engine == "exllama" else SERVER_LADDER
     for name in ladder:
         fmt = weight_format(name).name if name else None
-        if (fits_now and fmt == plan.fmt) or _tried(replace(plan, fmt=fmt), usable):
+        if (fits_now and fmt == plan.fmt) or _tried(plan._replace(fmt=fmt), usable):
             return name or "bf16"
     return None
 

@@ -1,7 +1,5 @@
 """Why an engine would not start, or would make requests wait, and what to change: one note each."""
 
-from dataclasses import replace
-
 from estimator.schema import Assumption
 from estimator.serving.engines import FILES, memory_of
 from estimator.serving.facts import GIB, gib
@@ -110,7 +108,7 @@ def _no_blocks(plan: Plan, found: Memory, usable: int) -> Assumption:
 def _too_long(plan: Plan, found: Memory, usable: int) -> Assumption:
     if plan.engine == "sglang":
         return _refused(plan, found, usable)
-    one = replace(plan, users=1)
+    one = plan._replace(users=1)
     needed, have = memory_of(one).cache.needed, found.cache.bytes
     flag = FLAGS.get(plan.engine, FLAGS["vllm"])[1]
     cure, cure_zh = _cure(plan, usable)
@@ -142,7 +140,7 @@ def _refused(plan: Plan, found: Memory, usable: int) -> Assumption:
 def _cure(plan: Plan, usable: int) -> tuple[str, str]:
     """A larger share where one is enough, else what makes the model smaller."""
     flag = FLAGS.get(plan.engine, FLAGS["vllm"])[0]
-    share = utilization_needed(replace(plan, users=1), usable) if plan.engine in SHARED else None
+    share = utilization_needed(plan._replace(users=1), usable) if plan.engine in SHARED else None
     if share is not None:
         return f"set {flag} {share:g}", f"设置 {flag} {share:g}"
     cards = _cards_needed(plan)
@@ -158,7 +156,7 @@ def _cards_needed(plan: Plan) -> int | None:
     """The fewest cards over which the layers may be split and one request fits."""
     heads = plan.arch.heads or 1
     for cards in (count for count in (2, 4, 8, 16) if count > plan.tensor and heads % count == 0):
-        more = memory_of(replace(plan, tensor=cards, users=1))
+        more = memory_of(plan._replace(tensor=cards, users=1))
         if more.left is not None and more.left - more.uncertain[0] >= more.cache.needed:
             return cards
     return None

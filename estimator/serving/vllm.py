@@ -1,7 +1,5 @@
 """vLLM: a share of the card, less weights and what a profiling run takes, is cut into cache blocks."""
 
-from dataclasses import replace
-
 from estimator.serving.adapters import adapter_slots, draft_of
 from estimator.serving.facts import at_version, by_ranks, facts, gib
 from estimator.serving.kv_sizes import LayerCache, layer_caches
@@ -82,13 +80,13 @@ def rank_caches(plan: Plan) -> tuple[LayerCache, ...]:
     caches = layer_caches(plan.arch, dtype, plan.tensor)
     if plan.stages == 1:
         return caches
-    return tuple(replace(cache, layers=-(-cache.layers // plan.stages)) for cache in caches)
+    return tuple(cache._replace(layers=-(-cache.layers // plan.stages)) for cache in caches)
 
 
 def with_draft(pool: Pool, token: int) -> Pool:
     """A draft model's keys and values lie in the same blocks."""
     blocks = [group.block for group in pool.groups if group.block]
-    return replace(pool, block_bytes=pool.block_bytes + token * max(blocks, default=0)) if token else pool
+    return pool._replace(block_bytes=pool.block_bytes + token * max(blocks, default=0)) if token else pool
 
 
 def cache_of(plan: Plan, pool: Pool, left: int | None, batched: int) -> Cache:

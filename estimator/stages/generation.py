@@ -1,6 +1,5 @@
 """Completions that are generated on the card that trains: by the policy itself, or by vLLM beside it."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from estimator.architecture import Architecture
@@ -73,8 +72,8 @@ def _length(run: Run) -> int:
 
 def generation_regime(regime: Regime, single: bool) -> Regime:
     """How the policy generates between steps: no graph, a cache, scores of the last position in fp32."""
-    return replace(
-        regime, training=False, trainable="none", checkpointing="none", accumulates=False, stage="", reference="none",
+    return regime._replace(
+        training=False, trainable="none", checkpointing="none", accumulates=False, stage="", reference="none",
         loss="none", logits="last", generates=True, outputs_to_full=True, cache=None, single=single, dropout=False,
         mask="none", offload_saved=False, scaler=False,
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """Models that stand beside the policy during the whole step: a reference, a reward model, a value model."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from estimator.architecture import Architecture, Inventory
@@ -27,7 +26,7 @@ def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards
         found += _scorers(arch, regime, shards)
     if regime.reference != "model":
         return found
-    frozen = replace(regime, adapter=None, trainable="none")
+    frozen = regime._replace(adapter=None, trainable="none")
     held = weights(arch, parts, frozen)
     count = f"{held.parameters:,}"
     return (
@@ -43,7 +42,7 @@ def standing_models(arch: Architecture, parts: Inventory, regime: Regime, shards
 
 def _scorers(arch: Architecture, regime: Regime, shards: int) -> tuple[Standing, ...]:
     """PPO's reward model, and its value model with the optimizer's two moments: both as large as the policy."""
-    scored = replace(arch, head_kind="score")
+    scored = arch._replace(head_kind="score")
     held = weights(scored, inventory(scored), value_regime(regime))
     count = f"{held.parameters:,}"
     size = -(-held.bytes // shards)

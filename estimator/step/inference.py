@@ -4,8 +4,6 @@ A decode step is traced for one token a sequence. Two of them are evaluated: the
 where layers have a sliding window, the first, whose old cache still is the whole prompt.
 """
 
-from dataclasses import replace
-
 from estimator.architecture import Architecture, Inventory
 from estimator.step import ops
 from estimator.step.assembly import Builder
@@ -27,7 +25,7 @@ def trace_inference(arch: Architecture, inventory: Inventory, regime: Regime, de
     ``regime.logits`` last | all; ``regime.cache`` None or "dynamic", "static" (preallocated) or "none". Evaluate at
     ``Dimensions(batch, prompt, cached=decode steps, window=sliding window)``.
     """
-    regime = replace(regime, training=False, dropout=False, trainable="none", checkpointing="none", accumulates=False)
+    regime = regime._replace(training=False, dropout=False, trainable="none", checkpointing="none", accumulates=False)
     tape = Tape(autocast=regime.autocast)
     tape.grad_enabled = False
     kinds, order = _order(inventory)
@@ -85,7 +83,7 @@ class _Generation:
 
     def decode(self) -> list[str]:
         """The decode steps that can be highest; returns the names of their pieces in order."""
-        self.model.regime = replace(self.model.regime, single=True, logits="last")
+        self.model.regime = self.model.regime._replace(single=True, logits="last")
         stages = []
         if any(layer.cache is not None and layer.cache.windowed for layer in self.layers):
             self.tape.stage = "first"

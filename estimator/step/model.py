@@ -1,7 +1,6 @@
 """The parameters of a model as leaves of the tape, and the linears with their adapters."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from estimator.architecture import Architecture, Inventory, LayerKind, Weight
@@ -170,7 +169,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor
 
 def _short_names(weights: Sequence[Weight]) -> list[Weight]:
     """The last module and the parameter: "embed_tokens.weight", however deep the base model nests it."""
-    return [replace(weight, name=".".join(weight.name.split(".")[-2:])) for weight in weights]
+    return [weight._replace(name=".".join(weight.name.split(".")[-2:])) for weight in weights]
 
 
 class Model:

@@ -1,12 +1,11 @@
 """How a model is run: everything but its dimensions, the batch and the length that decides what is allocated."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from estimator.step.tape import FULL, HALF
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterRegime:
+class AdapterRegime(NamedTuple):
     """Low-rank adapters. ``targets`` is all-linear | attention | qv | qkv or module names; sizes in bytes.
 
     ``moved``: names of linears whose adapters peft puts on the experts' stacked tensors instead.
@@ -20,8 +19,7 @@ class AdapterRegime:
     moved: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Regime:
+class Regime(NamedTuple):
     """The mode of one step. Item sizes in bytes.
 
     ``single`` (batch is 1) and ``windowed`` (the length reaches the sliding window) select layouts and kernels.

@@ -1,7 +1,6 @@
 """The step of each stage: its batch, its forwards and its loss, as trl 1.16.0 runs them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from estimator.inventory import inventory
 from estimator.stages.value import value_regime
@@ -202,7 +201,7 @@ def ppo(stage: Stage) -> None:
     trl.experimental.ppo (2025): the policy's output is held until the next micro-step; the value model runs first.
     """
     ids, *rest = stage.inputs(3)
-    scored = replace(stage.arch, head_kind="score")
+    scored = stage.arch._replace(head_kind="score")
     parts = inventory(scored)
     if stage.regime.reference != "none":
         again = stage.scoring(

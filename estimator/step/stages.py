@@ -5,7 +5,6 @@ What runs when, and what is alive meanwhile, follows the trainers of trl 1.16.0 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from estimator.architecture import Architecture, Inventory
@@ -105,12 +104,12 @@ class Stage:
     def reference(self) -> Regime:
         """How the reference runs: a model of its own in evaluation mode, or the policy without its adapters."""
         own = self.regime.reference == "model"
-        regime = replace(self.regime, adapter=None, trainable="none", checkpointing="none", stage="", accumulates=False)
-        return replace(regime, dropout=self.regime.dropout and not own)
+        regime = self.regime._replace(adapter=None, trainable="none", checkpointing="none", stage="", accumulates=False)
+        return regime._replace(dropout=self.regime.dropout and not own)
 
     def unchecked(self) -> Regime:
         """The policy itself where it scores: no checkpoints matter without a graph."""
-        return replace(self.regime, checkpointing="none", accumulates=False)
+        return self.regime._replace(checkpointing="none", accumulates=False)
 
     def _enter(self, piece: str) -> None:
         self.tape.autocast, self.tape.item = self.regime.autocast, "activations"

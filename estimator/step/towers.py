@@ -4,7 +4,6 @@ transformers 5.24: models/llava, clip, siglip, gemma3, paligemma, qwen2_vl, qwen
 tower tokens of all of them, "P" patches (without class tokens), "M" merged patches, "F" features that enter the row.
 """
 
-from dataclasses import replace
 from functools import partial
 
 from estimator.step import ops
@@ -76,7 +75,7 @@ class Images:
 def tower_regime(regime: Regime) -> Regime:
     """How the tower computes: its own parameters, packed where bitsandbytes packs every linear."""
     packed = regime.quantised if regime.quantised in BITSANDBYTES else None
-    return replace(regime, adapter=None, quantised=packed, trainable="all", dropout=False)
+    return regime._replace(adapter=None, quantised=packed, trainable="all", dropout=False)
 
 
 def images_of(tape: Tape, model: Model, first: int) -> Images | None:

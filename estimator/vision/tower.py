@@ -1,13 +1,12 @@
 """The image tower of an architecture as the step needs it: its form, its sizes, and what is done with its result."""
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from estimator.architecture import Architecture
 
 
-@dataclass(frozen=True, slots=True)
-class Tower:
+class Tower(NamedTuple):
     """A vision transformer and its projector.
 
     ``form``: clip | siglip | qwen2 | qwen2_5 | qwen3 | plain (a SigLIP in place of what is not described).

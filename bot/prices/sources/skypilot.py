@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.prices.naming import NotTold, card_of, google_family
@@ -157,7 +157,7 @@ def _offers(cloud: str, row: Row, empty: Offer) -> Iterator[Offer]:
             each = value / count
             if each > HIGHEST_USD_PER_GPU_HOUR:
                 raise Rejected("over 100 USD per card and hour")
-            yield replace(empty, gpu=gpu, gpu_count=count, spot=kind, usd_per_gpu_hour=round(each, 4),
+            yield empty._replace(gpu=gpu, gpu_count=count, spot=kind, usd_per_gpu_hour=round(each, 4),
                           native_price=round(each, 4))  # fmt: skip
 
 
@@ -243,4 +243,4 @@ def cheapest_of_region(offers: list[Offer]) -> list[Offer]:
 def _cheapest(group: list[Offer]) -> Offer:
     best = min(group, key=lambda one: one.usd_per_gpu_hour)
     statistic = "cheapest region in class" if len({one.region for one in group}) > 1 else "listed"
-    return replace(best, region=best.region_class, statistic=statistic, n_offers=len(group))
+    return best._replace(region=best.region_class, statistic=statistic, n_offers=len(group))

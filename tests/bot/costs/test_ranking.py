@@ -1,6 +1,5 @@
 """Cards ranked by what the job costs among those that hold it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -108,7 +107,7 @@ def test_only_the_snapshot_is_ranked_under_its_day() -> None:
     found = ranked(list(snapshot_offers()), method="qlora")
     assert found.as_of == max(one.as_of for one in found.offers)
     assert all(len(one.as_of) == 10 and not one.current for one in found.offers)
-    fresh = [replace(one, as_of="2026-11-30", embedded=False) for one in snapshot_offers() if one.gpu == "RTX 4090"]
+    fresh = [one._replace(as_of="2026-11-30", embedded=False) for one in snapshot_offers() if one.gpu == "RTX 4090"]
     assert ranked([*snapshot_offers(), *fresh], method="qlora").as_of == ""
 
 

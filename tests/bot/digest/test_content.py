@@ -130,7 +130,7 @@ def test_skipped_days_and_silent_sources_are_said() -> None:
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_longest_post_keeps_discords_limit(lang: str) -> None:
     cards = tuple(dict.fromkeys(one.gpu for one in snapshot_offers()))[:30]
-    many = [replace(one, as_of="2026-11-30", embedded=False) for one in snapshot_offers()]
+    many = [one._replace(as_of="2026-11-30", embedded=False) for one in snapshot_offers()]
     post = post_of(
         wish(gpus=cards, lang=lang, currency="CNY"), date(2026, 11, 30), NOW, many, News(new=many, gone=many)
     )

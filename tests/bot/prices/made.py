@@ -1,6 +1,5 @@
 """Offers made by hand."""
 
-from dataclasses import replace
 from typing import Any
 
 from bot.prices.offers import Offer
@@ -24,4 +23,4 @@ ONE = Offer(
 
 def made(price: float = 0.5, **changes: Any) -> Offer:
     """An offer of an RTX 4090 at a price in USD."""
-    return replace(ONE, usd_per_gpu_hour=price, native_price=price, **changes)
+    return ONE._replace(usd_per_gpu_hour=price, native_price=price, **changes)

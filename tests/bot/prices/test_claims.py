@@ -1,7 +1,6 @@
 """What the documents, and people, say that cards cost, against our dated figures."""
 
 import csv
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -130,7 +129,7 @@ def test_the_months_of_the_entry_are_what_owning_comes_to() -> None:
 
 
 def test_an_old_price_is_told_with_its_day() -> None:
-    old = replace(made(0.5), as_of="2026-08-19")
+    old = made(0.5)._replace(as_of="2026-08-19")
     (card,) = prices(Wanted(("RTX 4090",)), [old], NOW).cards
     assert card.ranked_as_of == "2026-08-19"
 

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,7 +171,7 @@ def test_two_processes_share_the_file(tmp_path: Path) -> None:
 
 def test_a_run_is_written_whole_or_not_at_all(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     said(history, 0, made(0.5))
-    bad = replace(made(0.9, provider="bad"), n_offers=object())  # type: ignore[arg-type]
+    bad = made(0.9, provider="bad")._replace(n_offers=object())  # type: ignore[arg-type]
     with pytest.raises(Exception, match="type"):
         said(history, 1, made(0.6), bad)
     assert [one.usd_per_gpu_hour for one in history.offers()] == [0.5]

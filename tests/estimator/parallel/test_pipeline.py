@@ -1,6 +1,5 @@
 """A pipeline's stages under FSDP2 against traced ones, and what is refused of stages, experts and adapters."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def test_a_stage_under_fsdp2_is_as_traced(row: dict[str, Any]) -> None:
     model = find_model(run.model)
     whole = definite(completed(run, model, None)[0], model, None)
     flight = whole.layout.in_flight if row["stage"] == "first" else whole.layout.in_flight_last
-    stage = whole._replace(layout=replace(whole.layout, stage=row["stage"], in_flight=flight))
+    stage = whole._replace(layout=whole.layout._replace(stage=row["stage"], in_flight=flight))
     ways = moments(stage.regime, stage.layout, row["run"]["grad_accum"])
     peaks = [setting.peak_of(stage._replace(regime=regime, layout=layout)) for regime, layout in ways]
     found = max(peaks, key=lambda one: one.live)
