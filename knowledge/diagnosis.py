@@ -82,9 +82,8 @@ class Found:
     evidence: tuple[str, ...]
 
 
-def ranked(lowered: str, facts: Facts) -> list[Found]:
+def ranked(text: Text, facts: Facts) -> list[Found]:
     """The causes that the text and the facts speak for, best first; none when nothing does."""
-    text = Text(lowered)
     found = [_weighed(entry, text, facts) for entry in causes()]
     kept = sorted((one for one in found if one.score >= LEAST), key=lambda one: (-one.score, one.entry.id))
     told = kept and (kept[0].score >= ALONE or "format" in facts or _speaks_of_memory(text))
@@ -106,11 +105,11 @@ def _weighed(entry: Entry, text: Text, facts: Facts) -> Found:
     return Found(entry, score, tuple(dict.fromkeys(evidence)))
 
 
-def fitting(texts: list[Guarded] | list[FixText], lowered: str, facts: Facts) -> list[Any]:
+def fitting(texts: list[Guarded] | list[FixText], text: Text, facts: Facts) -> list[Any]:
     """The sentences of an entry that apply to this failure."""
-    return [one for one in texts if _applies(one, lowered, facts)]
+    return [one for one in texts if _applies(one, text, facts)]
 
 
-def _applies(text: Guarded, lowered: str, facts: Facts) -> bool:
-    said = not text.says or any(phrase(one).found_in(lowered) for one in text.says)
-    return said and all(holds(one, facts) for one in text.facts)
+def _applies(told: Guarded, text: Text, facts: Facts) -> bool:
+    said = not told.says or any(phrase(one).found_in(text) for one in told.says)
+    return said and all(holds(one, facts) for one in told.facts)

@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from knowledge.logs.sizes import UNITS
@@ -51,37 +52,36 @@ def holds(comparison: str, facts: Facts) -> bool:
     kind, _, name = comparison.partition(" ")
     if kind in ("has", "no"):
         return (name in facts) == (kind == "has")
-    parts = COMPARISON.fullmatch(comparison)
-    if not parts:
-        raise ValueError(f"not a comparison: {comparison}")
-    left, right = facts.get(parts[1]), _term(parts[3], facts)
-    if left is None or right is None:
-        return parts[2] == "!="
-    if isinstance(left, str) != isinstance(right, str):
-        return parts[2] == "!="
-    return bool(SIGNS[parts[2]](left, right))
+    name, sign, times, term = _parts(comparison)
+    left, right = facts.get(name), _valued(times, term, facts)
+    if left is None or right is None or isinstance(left, str) != isinstance(right, str):
+        return sign == "!="
+    return bool(SIGNS[sign](left, right))
 
 
 def names_in(comparison: str) -> list[str]:
     """The names of facts that a comparison may speak of; a word on the right may be a plain word."""
     kind, _, name = comparison.partition(" ")
-    if kind in ("has", "no"):
-        return [name]
+    return [name if kind in ("has", "no") else _parts(comparison)[0]]
+
+
+@cache
+def _parts(comparison: str) -> tuple[str, str, float, float | str]:
+    """Name, sign, and the factor of a term that is a number or a word. Raises ValueError for anything else."""
     parts = COMPARISON.fullmatch(comparison)
     if not parts:
         raise ValueError(f"not a comparison: {comparison}")
-    return [parts[1]]
+    term = TERM.match(parts[3].strip())
+    if not term:
+        raise ValueError(f"not a term: {parts[3]}")
+    times = float(term["times"] or 1)
+    if not term["number"]:
+        return parts[1], parts[2], times, str(term["word"])
+    return parts[1], parts[2], times, float(term["number"]) * (UNITS[term["unit"].lower()] if term["unit"] else 1)
 
 
-def _term(text: str, facts: Facts) -> Any:
-    parts = TERM.match(text.strip())
-    if not parts:
-        raise ValueError(f"not a term: {text}")
-    times = float(parts["times"] or 1)
-    if parts["number"]:
-        return times * float(parts["number"]) * (UNITS[parts["unit"].lower()] if parts["unit"] else 1)
-    word = parts["word"]
-    value = facts.get(word) if word in facts.values else word
+def _valued(times: float, term: float | str, facts: Facts) -> Any:
+    value = facts.get(term) if isinstance(term, str) and term in facts.values else term
     return times * value if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 

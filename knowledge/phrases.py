@@ -1,38 +1,35 @@
-"""Phrases that a text may hold, written for people and compiled to patterns.
+"""Phrases that a text may hold, written for people (see ``grammar.py``), and the search for many of them in one text.
 
-Plain words match themselves in lower case, Latin ones as whole words. A space also matches "_", "-" or nothing; ``*``
-is up to 45 characters; ``~`` any ending of a word; ``#`` a number, ``##`` one of two digits or more; ``(a|b)`` one of
-several, ``(a|b)?`` or none, ``a?`` a letter or none; ``{word}`` any of the words of ``words.toml``.
+Most phrases do not occur. So the plain words that any of them needs are looked up first, all at once; a pattern is
+compiled and tried only where a match may begin, with all that it needs near behind.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import islice
 
-import tomli
+from knowledge.grammar import DIGIT, SCANNED, Words, listed, parsed
 
-PIECES = re.compile(r"\{(?P<word>\w+)\}|(?P<sign>[()|?])|(?P<mark>##|[*~# ])|(?P<plain>[^*~# {}()|?]+)")
-MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", "##": r"\d{2,}", " ": "[ _-]{0,2}"}
 LONGEST_QUOTE = 60
 MOST_PLACES = 100
 """Words that occur more often do not narrow a search down."""
-SCANNED = frozenset({"{oom}"})
-"""Lists in many phrases, whose words are rarer together than each by itself: a text is scanned for them once."""
 WORD = 40
 """A word, a number or one of a list is at most about so long."""
+GRAM = 3
+DIGITS = re.compile(r"\d")
 
-Needed = list[tuple[str, ...]]
-"""For each part that must occur the plain words of which one must: cheap to look up before the pattern is tried."""
+Places = list[int]
 
+_GROUPS: dict[Words, Words] = {}
+"""Each group of words once, so that a text knows it by its identity."""
+_WORDS: dict[str, dict[str, frozenset[str]]] = {}
+"""The plain words of all phrases by their first three letters, each with all its pieces of three letters.
 
-@cache
-def shared_words() -> dict[str, list[str]]:
-    """The lists of ``words.toml`` by name."""
-    words: dict[str, list[str]] = tomli.loads(files("knowledge").joinpath("words.toml").read_text("utf-8"))
-    return words
+A text that lacks one of the pieces lacks the word; shorter words are listed under no letters.
+"""
 
 
 class Text:
@@ -40,45 +37,63 @@ class Text:
 
     def __init__(self, lowered: str) -> None:
         self.lowered = lowered
-        self._places: dict[str, tuple[int, ...]] = {}
-        self._of_group: dict[int, list[int]] = {}
+        self._held: set[str] = set()
+        self._looked_up = 0
+        self._places: dict[str, Places] = {}
+        self._of_group: dict[int, Places | None] = {}
         self._found: dict[str, str] = {}
-
-    def places(self, piece: str) -> tuple[int, ...]:
-        """Where a plain word, or one of a list that is looked for as a whole, occurs: the first places."""
-        places = self._places.get(piece)
-        if places is None:
-            found = _list_places(piece, self.lowered) if piece in SCANNED else _places(piece, self.lowered)
-            places = self._places[piece] = tuple(found)
-        return places
-
-    def places_of(self, group: tuple[str, ...]) -> list[int]:
-        """Where any word of a group occurs; many phrases need the same groups, which are one object each."""
-        places = self._of_group.get(id(group))
-        if places is None:
-            places = self._of_group[id(group)] = [at for piece in group for at in self.places(piece)]
-        return places
 
     def found(self, phrase: "Phrase") -> str:
         """The words that match a phrase; empty when none do."""
         words = self._found.get(phrase.text)
         if words is None:
-            words = self._found[phrase.text] = phrase.searched_in(self)
+            words = self._found[phrase.text] = phrase.searched_in(self) if self.may_hold(phrase) else ""
         return words
 
+    def may_hold(self, phrase: "Phrase") -> bool:
+        """Whether of each group of words that a phrase needs one occurs."""
+        if self._looked_up != len(_GROUPS):
+            self._look_up()
+        held = self._held
+        for group in phrase.needed:  # noqa: SIM110 - asked a thousand times for a text
+            if held.isdisjoint(group):
+                return False
+        return True
 
-def _places(piece: str, lowered: str) -> Iterator[int]:
-    at = lowered.find(piece)
-    for _ in range(MOST_PLACES):
-        if at < 0:
-            return
-        yield at
-        at = lowered.find(piece, at + 1)
+    def _look_up(self) -> None:
+        lowered, scanned = self.lowered, [(name, *_scanned(name)) for name in SCANNED]
+        grams = _grams(lowered)
+        likely = [group for first in grams if (group := _WORDS.get(first))]
+        self._held = {word for group in likely for word, own in group.items() if own <= grams and word in lowered}
+        self._held.add(DIGIT)
+        self._looked_up = len(_GROUPS)
+        for name, pattern, starts in scanned:
+            begun = sorted({at for word in starts for at in self._all_places(word)})
+            self._places[name] = [at for at in begun if pattern.match(lowered, at)]
+        self._held |= {name for name in SCANNED if self._places[name]}
 
+    def places(self, word: str) -> Places:
+        """Where a plain word, any digit, or one of a list that is looked for as a whole, occurs: the first places."""
+        places = self._places.get(word)
+        if places is None:
+            found = (one.start() for one in DIGITS.finditer(self.lowered)) if word == DIGIT else self._all_places(word)
+            places = self._places[word] = list(islice(found, MOST_PLACES))
+        return places
 
-def _list_places(name: str, lowered: str) -> Iterator[int]:
-    pattern = _compiled(phrase(name).pattern)
-    return (found.start() for found in islice(pattern.finditer(lowered), MOST_PLACES))
+    def _all_places(self, word: str) -> Iterator[int]:
+        at = self.lowered.find(word) if word in self._held else -1
+        while at >= 0:
+            yield at
+            at = self.lowered.find(word, at + 1)
+
+    def places_of(self, group: Words) -> Places | None:
+        """Where any word of a group occurs, in order; None where one does too often to tell all."""
+        key = id(group)
+        if key not in self._of_group:
+            found = [self.places(word) for word in group if word in self._held]
+            many = any(len(places) >= MOST_PLACES for places in found)
+            self._of_group[key] = None if many else sorted({at for places in found for at in places})
+        return self._of_group[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,8 @@ class Phrase:
 
     text: str
     pattern: str
-    needed: tuple[tuple[str, ...], ...]
+    needed: tuple[Words, ...]
+    starts: Words
     reach: int
 
     @property
@@ -95,26 +111,30 @@ class Phrase:
         """The pattern, compiled when a text first holds the words that it needs: most texts hold those of few."""
         return _compiled(self.pattern)
 
-    def found_in(self, lowered: str | Text) -> str:
+    def found_in(self, text: Text) -> str:
         """The words of the text that match; empty when none do."""
-        return (lowered if isinstance(lowered, Text) else Text(lowered)).found(self)
+        return text.found(self)
 
     def searched_in(self, text: Text) -> str:
-        """The same, searched for around the needed words that are rarest in the text."""
-        rarest: list[int] | None = None
-        for group in self.needed:
-            places = text.places_of(group)
-            if not places:
-                return ""
-            if len(places) < MOST_PLACES and (rarest is None or len(places) < len(rarest)):
-                rarest = places
-        pattern = self.compiled
-        spans = [(0, len(text.lowered))] if rarest is None else _spans(sorted(rarest), self.reach)
-        found = next((one for span in spans if (one := pattern.search(text.lowered, *span))), None)
+        """The same, tried wherever a match may begin, else searched for around the needed words that are rarest."""
+        needed = [places for group in self.needed if (places := text.places_of(group)) is not None]
+        starts = text.places_of(self.starts) if self.starts else None
+        if starts is not None:
+            likely = (at for at in starts if all(_is_within(places, at, self.reach) for places in needed))
+            found = next((one for at in likely if (one := self.compiled.match(text.lowered, at))), None)
+        else:
+            spans = _spans(min(needed, key=len), self.reach) if needed else [(0, len(text.lowered))]
+            found = next((one for span in spans if (one := self.compiled.search(text.lowered, *span))), None)
         return found[0].strip()[:LONGEST_QUOTE] if found else ""
 
 
-def _spans(places: list[int], reach: int) -> list[tuple[int, int]]:
+def _is_within(places: Places, start: int, reach: int) -> bool:
+    """Whether one of the places is at the start or at most so far behind it."""
+    behind = bisect_left(places, start)
+    return behind < len(places) and places[behind] <= start + reach
+
+
+def _spans(places: Places, reach: int) -> list[tuple[int, int]]:
     """The text around places, where a match that holds one of them lies."""
     spans: list[tuple[int, int]] = []
     for at in places:
@@ -132,121 +152,29 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 @cache
+def _scanned(name: str) -> tuple[re.Pattern[str], Words]:
+    """The pattern of a list that is looked for as a whole, and the words with which it begins."""
+    part = listed(name.strip("{}"))
+    return _compiled(part.pattern), _known(part.starts)
+
+
+@cache
 def phrase(text: str) -> Phrase:
     """The phrase as a pattern. Raises ValueError for brackets without their pair, KeyError for an unknown {word}."""
-    pieces = list(PIECES.finditer(text.lower()))
-    if sum(len(piece[0]) for piece in pieces) != len(text.lower()):
-        raise ValueError(f"braces are for words only: {text}")
-    pattern, needed, end = _options(_Pieces(pieces, _partners(pieces, text)), 0)
-    if end != len(pieces):
-        raise ValueError(f"brackets without their pair: {text}")
+    part = parsed(text)
     reach = len(text) + 45 * text.count("*") + WORD * (1 + text.count("~") + text.count("#") + text.count("{"))
-    return Phrase(text, pattern, tuple(_GROUPS.setdefault(words, words) for words in needed), reach)
+    needed = tuple(_known(words) for words in part.needed)
+    return Phrase(text, part.pattern, needed, _known(part.starts), reach)
 
 
-_GROUPS: dict[tuple[str, ...], tuple[str, ...]] = {}
-"""Each group of words once, so that a text knows it by its identity."""
+def _known(words: Words) -> Words:
+    """The group as the one object that stands for it, its words ready to be looked up."""
+    if words not in _GROUPS:
+        for word in words:
+            _WORDS.setdefault(word[:GRAM] if len(word) >= GRAM else "", {})[word] = _grams(word)
+    return _GROUPS.setdefault(words, words)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """The pieces of a phrase, and for each opening bracket the index of the closing one."""
-
-    found: list[re.Match[str]]
-    partners: dict[int, int]
-
-    def sign(self, position: int) -> str | None:
-        return self.found[position]["sign"]
-
-    def edge(self, position: int, step: int) -> str:
-        """What stands next to a piece on one side, past spaces, the brackets around it and the other choices."""
-        at, spaced = position + step, False
-        while 0 <= at < len(self.found) and (self.sign(at) or self.found[at][0] == " "):
-            spaced = spaced or self.found[at][0] == " "
-            if self.sign(at) == "|":
-                at = self._outside(at, step)
-            at += step
-        beside = self.found[at][0] if 0 <= at < len(self.found) else ""
-        return beside if beside in ("", "*") else " " if spaced else beside
-
-    def _outside(self, position: int, step: int) -> int:
-        """The bracket that encloses a bar, on the side of the step."""
-        around = [(start, end) for start, end in self.partners.items() if start < position < end]
-        if not around:
-            return -1 if step < 0 else len(self.found)
-        start, end = max(around)
-        return start if step < 0 else end
-
-
-def _partners(pieces: list[re.Match[str]], text: str) -> dict[int, int]:
-    opened: list[int] = []
-    partners: dict[int, int] = {}
-    for position, piece in enumerate(pieces):
-        if piece["sign"] == "(":
-            opened.append(position)
-        elif piece["sign"] == ")":
-            if not opened:
-                raise ValueError(f"brackets without their pair: {text}")
-            partners[opened.pop()] = position
-    if opened:
-        raise ValueError(f"brackets without their pair: {text}")
-    return partners
-
-
-def _options(pieces: _Pieces, start: int) -> tuple[str, Needed, int]:
-    """Alternatives up to a closing bracket: their pattern, what they need, and the index behind them."""
-    options: list[tuple[str, Needed]] = []
-    position = start
-    while True:
-        pattern, needed, position = _sequence(pieces, position)
-        options.append((pattern, needed))
-        if position >= len(pieces.found) or pieces.sign(position) != "|":
-            break
-        position += 1
-    if len(options) == 1:
-        return options[0][0], options[0][1], position
-    return "|".join(pattern for pattern, _ in options), _any_of([needed for _, needed in options]), position
-
-
-def _any_of(options: list[Needed]) -> Needed:
-    """What is needed when one of several alternatives is: the longest words of each; nothing if one needs none."""
-    best = [max(needed, key=lambda words: min(map(len, words)), default=()) for needed in options]
-    return [tuple(word for words in best for word in words)] if all(best) else []
-
-
-def _sequence(pieces: _Pieces, start: int) -> tuple[str, Needed, int]:
-    pattern, needed, position = "", Needed(), start
-    while position < len(pieces.found) and pieces.sign(position) not in ("|", ")"):
-        part, words, position = _part(pieces, position)
-        pattern += part
-        needed += words
-    return pattern, needed, position
-
-
-def _part(pieces: _Pieces, position: int) -> tuple[str, Needed, int]:
-    piece = pieces.found[position]
-    if piece["sign"] == "(":
-        inner, needed, end = _options(pieces, position + 1)
-        optional = end + 1 < len(pieces.found) and pieces.sign(end + 1) == "?"
-        return f"(?:{inner}){'?' if optional else ''}", [] if optional else needed, end + 1 + optional
-    if piece["sign"] == "?":
-        return "", [], position + 1
-    if piece["word"]:
-        options = [phrase(option) for option in shared_words()[piece["word"]]]
-        joined = "|".join(option.pattern for option in options)
-        whole: Needed = [(piece[0],)] if piece[0] in SCANNED else _any_of([list(option.needed) for option in options])
-        return f"(?:{joined})", whole, position + 1
-    if piece["mark"]:
-        return MARKS[piece["mark"]], [], position + 1
-    optional = position + 1 < len(pieces.found) and pieces.sign(position + 1) == "?"
-    sure = piece["plain"][:-1] if optional else piece["plain"]
-    return _whole(pieces, position, optional), [(sure,)] if sure else [], position + 1
-
-
-def _whole(pieces: _Pieces, position: int, optional: bool) -> str:
-    """Plain words, the last letter optional or not; no Latin letter touches another outside the phrase."""
-    plain = pieces.found[position]["plain"]
-    before, after = pieces.edge(position, -1), pieces.edge(position, 1)
-    start = r"(?<![a-z0-9])" if re.match("[a-z0-9]", plain) and before in ("", "*") else ""
-    end = r"(?![a-z0-9])" if re.search("[a-z0-9]$", plain) and after in ("", "*") else ""
-    return start + re.escape(plain[:-1]) + re.escape(plain[-1]) + "?" * optional + end
+def _grams(text: str) -> frozenset[str]:
+    """The pieces of three letters of a text, and the empty one."""
+    return frozenset({"", *(text[at : at + GRAM] for at in range(len(text) - GRAM + 1))})

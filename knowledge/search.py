@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge.diagnosis import ranked
 from knowledge.facts import Facts
-from knowledge.phrases import Text, phrase, shared_words
+from knowledge.grammar import shared_words
+from knowledge.phrases import Phrase, Text, phrase
 from knowledge.reading import Entry, entries
 
 if TYPE_CHECKING:
@@ -36,47 +37,72 @@ class Near:
 
 def answering(text: str) -> Near | None:
     """The entry that answers a question; None when none is near."""
-    lowered = Text(" ".join(text[:LONGEST_QUESTION].lower().split()))
-    asked = _by_topic(lowered) or _by_phrase(lowered)
-    if asked:
+    if asked := asked_for(text):
         return Near(asked, True)
-    found = searched(lowered.lowered)
-    return Near(found[0], False) if found else None
+    found = nearest(text)
+    return Near(found, False) if found else None
+
+
+def asked_for(text: str) -> Entry | None:
+    """The entry whose own topics or phrases a question holds; None where none are."""
+    question = _as_text(text)
+    return _by_topic(question) or _by_phrase(question)
+
+
+def nearest(text: str) -> Entry | None:
+    """The entry that holds most of a question's words; None where none does."""
+    return next(iter(searched(_as_text(text).lowered)), None)
 
 
 def likeliest(text: str, known: Mapping[str, Any]) -> Entry | None:
     """The cause that the words of a question speak for, and what is known of its model, where they clearly do."""
-    found = ranked(" ".join(text[:LONGEST_QUESTION].lower().split()), Facts(known, {}))
+    found = ranked(_as_text(text), Facts(known, {}))
     return found[0].entry if found and found[0].score >= CLEAR else None
+
+
+def _as_text(question: str) -> Text:
+    return Text(" ".join(question[:LONGEST_QUESTION].lower().split()))
 
 
 def _by_topic(text: Text) -> Entry | None:
     """The entry whose topics a question brings together, told by those that few entries share; None where none does."""
+    spoken = {name for name in _rarity() if phrase(f"{{{name}}}").found_in(text)}
     best, most = None, 0.0
-    for entry in entries().values():
-        whole = [row for row in entry.topics if all(phrase(f"{{{name}}}").found_in(text) for name in row)]
-        weight = sum(_rarity()[name] for name in {name for row in whole for name in row})
+    for entry, rows in _topics():
+        weight = sum(_rarity()[name] for name in frozenset().union(*(row for row in rows if row <= spoken)))
         if weight > most:
             best, most = entry, weight
     return best
 
 
 @cache
+def _topics() -> tuple[tuple[Entry, tuple[frozenset[str], ...]], ...]:
+    """The entries with topics, and each set of them that must be spoken of together."""
+    return tuple((entry, tuple(map(frozenset, entry.topics))) for entry in entries().values() if entry.topics)
+
+
+@cache
 def _rarity() -> dict[str, float]:
     """For each topic how few entries have it."""
-    held = [{name for row in entry.topics for name in row} for entry in entries().values() if entry.topics]
-    names = {name for names in held for name in names}
+    held = [frozenset().union(*rows) for _, rows in _topics()]
+    names = sorted(frozenset().union(*held))
     return {name: log(1 + len(held) / sum(name in one for one in held)) for name in names}
 
 
 def _by_phrase(text: Text) -> Entry | None:
     """The entry whose phrases take up most of the question."""
     best, longest = None, 0
-    for entry in entries().values():
-        taken = sum(len(one.found_in(text)) for one in entry.questions)
+    for entry, phrases in _questions():
+        taken = sum(len(one.found_in(text)) for one in phrases if text.may_hold(one))
         if taken > longest:
             best, longest = entry, taken
     return best
+
+
+@cache
+def _questions() -> tuple[tuple[Entry, tuple[Phrase, ...]], ...]:
+    """The entries with phrases of questions that they answer."""
+    return tuple((entry, entry.questions) for entry in entries().values() if entry.questions)
 
 
 def searched(text: str) -> list[Entry]:

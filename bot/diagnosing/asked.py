@@ -1,22 +1,35 @@
 """Questions that the knowledge answers, and messages that are pictures."""
 
 import re
+from functools import cache
+from typing import TYPE_CHECKING
 
-from bot.diagnosing.runs import known_of
 from bot.intake.understand import Question
-from knowledge.search import answering, likeliest
+
+if TYPE_CHECKING:
+    from knowledge.reading import Entry
 
 KNOWN_KINDS = ("explain", "advice", "diagnose")
 """Kinds of questions that entries answer."""
-PICTURE = re.compile(r"!\[[^\]]*\]\(|https?://\S+\.(?:png|jpe?g|webp|gif|bmp)\b|\b\S+\.(?:png|jpe?g|webp|bmp)\b", re.I)
+MARKS = ("![", ".png", ".jp", ".webp", ".gif", ".bmp")
+PICTURE = r"!\[[^\]]*\]\(|https?://\S+\.(?:png|jpe?g|webp|gif|bmp)\b|\b\S+\.(?:png|jpe?g|webp|bmp)\b"
+LINK = r"!?\[[^\]]*\]\([^)]*\)|\S+\.(?:png|jpe?g|webp|gif|bmp)\S*"
+WORD = r"[a-z]+|[\u3400-\u9fff]"
 FEW_WORDS = 8
-WORDS = re.compile(r"[a-z]+|[\u3400-\u9fff]", re.I)
-LATIN_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)|\S+\.(?:png|jpe?g|webp|gif|bmp)\S*", re.I)
 
 
 def is_picture(text: str) -> bool:
     """Whether a message is a picture with a few words at most."""
-    return PICTURE.search(text) is not None and len(WORDS.findall(LATIN_LINK.sub(" ", text))) <= FEW_WORDS
+    lowered = text.lower()
+    if not any(mark in lowered for mark in MARKS):
+        return False
+    picture, link, word = _patterns()
+    return picture.search(lowered) is not None and len(word.findall(link.sub(" ", lowered))) <= FEW_WORDS
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in (PICTURE, LINK, WORD))
 
 
 def entries_for(text: str, question: Question) -> list[str]:
@@ -32,10 +45,20 @@ def entries_for(text: str, question: Question) -> list[str]:
         return []  # time or cost of a run: how much there is to do is asked back
     if question.question == "fit" and any(run.get("gpu") for run in question.spoken):
         return []  # whether something fits a card that is named: the model is asked back
-    near = answering(text)
-    if near and (near.sure or (question.reply == "clarify" and question.question in KNOWN_KINDS)):
-        return [near.entry.id]
+    from knowledge.search import asked_for, nearest  # most questions are about a run
+
+    if asked := asked_for(text):
+        return [asked.id]
     if question.reply == "ignore" or question.question not in KNOWN_KINDS:
         return []
-    cause = likeliest(text, known_of(question.spoken[0]) if question.spoken else {})
-    return [cause.id] if cause else []
+    found = nearest(text) if question.reply == "clarify" else None
+    found = found or _likeliest(text, question)
+    return [found.id] if found else []
+
+
+def _likeliest(text: str, question: Question) -> "Entry | None":
+    """The cause that the words of a question speak for."""
+    from bot.diagnosing.runs import known_of
+    from knowledge.search import likeliest
+
+    return likeliest(text, known_of(question.spoken[0]) if question.spoken else {})

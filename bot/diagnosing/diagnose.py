@@ -125,7 +125,7 @@ def _is_clear(run: dict[str, Any]) -> bool:
 def diagnosed(text: str, lang: str, estimate: Estimator, run: dict[str, Any] | None = None) -> tuple[Diagnosis, Wreck]:
     """The diagnosis, its text still empty; ``run`` is the run where it is known already."""
     wreck = Wreck(text, estimate, run)
-    found = ranked(wreck.log.lowered, wreck.facts)
+    found = ranked(wreck.log.text, wreck.facts)
     result = Diagnosis(
         lang=lang,
         phase=wreck.log.phase,
@@ -141,7 +141,7 @@ def diagnosed(text: str, lang: str, estimate: Estimator, run: dict[str, Any] | N
 
 
 def _cause(found: Found, wreck: Wreck, lang: str, with_fixes: bool) -> Cause:
-    fixes: list[FixText] = fitting(found.entry.fixes, wreck.log.lowered, wreck.facts) if with_fixes else []
+    fixes: list[FixText] = fitting(found.entry.fixes, wreck.log.text, wreck.facts) if with_fixes else []
     worked_out = [one for fix in fixes if (one := _fix(fix, wreck, lang))]
     return Cause(id=found.entry.id, score=found.score, evidence=list(found.evidence[:6]), fixes=worked_out[:MOST_FIXES])
 
@@ -169,7 +169,7 @@ def _useless(found: list[Found], wreck: Wreck, lang: str) -> list[str]:
     """What will not help, from the causes that are likely."""
     likely = [one for one in found[:2] if one.score >= CLOSE * found[0].score]
     told = [*(one.entry.useless for one in likely), useless_anyway()]
-    texts = [text for one in told for text in fitting(one, wreck.log.lowered, wreck.facts)]
+    texts = [text for one in told for text in fitting(one, wreck.log.text, wreck.facts)]
     return list(dict.fromkeys(filled(text.in_(lang), wreck.facts) for text in texts))
 
 

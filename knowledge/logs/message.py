@@ -1,8 +1,8 @@
 """The numbers of an error message: which family it is of, and its sizes in bytes."""
 
 import re
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from importlib.resources import files
 from math import prod
 from typing import Any
@@ -15,7 +15,7 @@ from knowledge.logs.sizes import bytes_of
 Number = int | float | str | list[int]
 
 ELEMENT_BYTES = {"half": 2, "float16": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "bool": 1}
-FIELD = re.compile(r"<(?:(\w+):)?(size|gb|bytes|int|float)>")
+FIELD = r"<(?:(\w+):)?(size|gb|bytes|int|float)>"
 FORMS = {
     "size": r"(?<!\d\. )(?<![\d.])(?P<{0}>\d[\d,]*\.?\d*) ?(?P<{0}_unit>(?:[KMGTkmgt]i?)?[Bb](?:ytes)?\b|[KMGTkmgt]\b)",
     "gb": r"(?P<{0}_gb>\d+\.?\d*) ?GB",
@@ -54,19 +54,39 @@ class Message(BaseModel):
         return value if isinstance(value, int) else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Family:
-    """One way in which programs say that memory ran out; ``marks`` are searched first, in lower case."""
+    """One way in which programs say that memory ran out; ``marks`` are searched first, in lower case.
+
+    Patterns are compiled when a text first holds one of the marks: most texts hold those of few.
+    """
 
     name: str
     marks: tuple[str, ...]
-    start: re.Pattern[str]
     reach: int
-    formats: tuple[tuple[str, re.Pattern[str]], ...]
-    fields: tuple[re.Pattern[str], ...]
-    sums: tuple[tuple[str, re.Pattern[str]], ...]
     backend: str | None
     is_error: bool
+    row: dict[str, Any] = field(repr=False)
+
+    @cached_property
+    def start(self) -> re.Pattern[str]:
+        """Where a message begins."""
+        return re.compile(self.row["start"])
+
+    @cached_property
+    def formats(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """The names of its formats with what tells each."""
+        return tuple((name, re.compile(pattern)) for name, pattern in self.row["formats"])
+
+    @cached_property
+    def fields(self) -> tuple[re.Pattern[str], ...]:
+        """Its numbers, as named groups."""
+        return tuple(re.compile(_spelled_out(one)) for one in self.row["fields"])
+
+    @cached_property
+    def sums(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """Numbers that are added up."""
+        return tuple((name, re.compile(_spelled_out(one))) for name, one in self.row.get("sums", ()))
 
     @property
     def names(self) -> frozenset[str]:
@@ -88,21 +108,12 @@ def families() -> tuple[Family, ...]:
 
 
 def _family(row: dict[str, Any]) -> Family:
-    return Family(
-        name=row["name"],
-        marks=tuple(row["marks"]),
-        start=re.compile(row["start"]),
-        reach=row["reach"],
-        formats=tuple((name, re.compile(pattern)) for name, pattern in row["formats"]),
-        fields=tuple(_pattern(field) for field in row["fields"]),
-        sums=tuple((name, _pattern(field)) for name, field in row.get("sums", ())),
-        backend=row.get("backend"),
-        is_error=row.get("is_error", bool(row["formats"])),
-    )
+    is_error = row.get("is_error", bool(row["formats"]))
+    return Family(row["name"], tuple(row["marks"]), row["reach"], row.get("backend"), is_error, row)
 
 
-def _pattern(field: str) -> re.Pattern[str]:
-    return re.compile(FIELD.sub(lambda one: FORMS[one[2]].format(one[1] or "value"), field))
+def _spelled_out(pattern: str) -> str:
+    return re.sub(FIELD, lambda one: FORMS[one[2]].format(one[1] or "value"), pattern)
 
 
 def read_message(flat: str, lowered: str, lines: str = "") -> Message:

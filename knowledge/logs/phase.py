@@ -7,7 +7,7 @@ from typing import Any
 
 import tomli
 
-from knowledge.phrases import Phrase, phrase
+from knowledge.phrases import Phrase, Text, phrase
 
 TRACEBACK = re.compile(r'traceback \(most recent call last\)|file "[^"]{1,300}", line \d+')
 STEPS = re.compile(r"\d{1,3}%\|[^|\n]{0,200}\| *(\d+)/(\d+) \[\d")
@@ -42,10 +42,10 @@ def phases() -> frozenset[str]:
     return frozenset(name for name, _ in _rows()) | {"after_steps", "unknown"}
 
 
-def phase_of(lowered: str, done: int | None = None) -> str:
+def phase_of(text: Text, done: int | None = None) -> str:
     """The phase, from the frames of a traceback first, then from words; ``done`` steps went well before."""
-    named = _by_frames(lowered) or next((name for name, _ in _rows() if _said(name, lowered)), "unknown")
-    if named in PASSES and ((done or 0) > 1 or _said("later", lowered)):
+    named = _by_frames(text.lowered) or next((name for name, _ in _rows() if _said(name, text)), "unknown")
+    if named in PASSES and ((done or 0) > 1 or _said("later", text)):
         return "after_steps"
     return named
 
@@ -58,8 +58,8 @@ def _by_frames(lowered: str) -> str | None:
     return next((name for name, signs in _rows() if any(sign in frames for sign in signs)), None)
 
 
-def _said(name: str, lowered: str) -> bool:
-    return any(one.found_in(lowered) for one in _phrases(name))
+def _said(name: str, text: Text) -> bool:
+    return any(one.found_in(text) for one in _phrases(name))
 
 
 def steps_done(text: str) -> int | None:

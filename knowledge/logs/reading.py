@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from knowledge.logs.message import Message, derived_from, families, read_message
 from knowledge.logs.phase import phase_of, steps_done
 from knowledge.logs.text import bounded, cleaned, excerpt
+from knowledge.phrases import Text
 
 LONGEST_LINE = 400
 """Longer lines are data, unless they are a launch line."""
@@ -32,16 +33,21 @@ PRINTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What was read: ``flat`` is the excerpt on one line, ``lowered`` the same in lower case."""
+    """What was read: ``flat`` is the excerpt on one line, ``text`` the same in lower case."""
 
     lines: str
     flat: str
-    lowered: str
+    text: Text
     message: Message
     derived: dict[str, int]
     phase: str
     ranks: frozenset[int]
     steps_done: int | None
+
+    @property
+    def lowered(self) -> str:
+        """The excerpt on one line in lower case."""
+        return self.text.lowered
 
     def about_the_run(self) -> str:
         """The lines that people and launchers wrote, without the numbers and frames that programs printed."""
@@ -59,8 +65,8 @@ def read_log(text: str) -> Log:
     whole, ranks = cleaned(raw)
     lines = excerpt(whole)
     flat = SPACES.sub(" ", lines)
-    lowered = flat.lower()
-    message = read_message(flat, lowered, lines)
+    lowered = Text(flat.lower())
+    message = read_message(flat, lowered.lowered, lines)
     return Log(lines, flat, lowered, message, derived_from(message), phase_of(lowered, done), ranks, done)
 
 

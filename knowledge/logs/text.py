@@ -17,7 +17,7 @@ BEFORE, AFTER = 2200, 1000
 """Characters kept around an error."""
 FIRST, LAST = 2000, 1500
 """Characters kept of the beginning, where the launch is, and of the end."""
-ENDING = 48 * 2**10
+NEARBY, ENDING = 2**12, 48 * 2**10
 """An error is looked for in so many characters at the end first."""
 MOST_ERRORS = 4
 """Places with words of an error that are kept, the last ones."""
@@ -26,8 +26,8 @@ EXCERPT = 14_000
 """No excerpt of a log is longer."""
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
-RANKS = re.compile(
-    r"(?m)^\s*(?:\[(?:rank|default)?(\d{1,4})\]:?|\((?:[A-Z]\w+ )*pid=\d+\)|(?:Worker|rank|Rank)[ _]?(\d+)[:|]) ?"
+RANK = re.compile(
+    r"\s*(?:\[(?:rank|default)?(\d{1,4})\]:?|\((?:[A-Z]\w+ )*pid=\d+\)|(?:Worker|rank|Rank)[ _]?(\d+)[:|]) ?"
 )
 NUMBERS = re.compile(r"\d[\d.,:]*")
 SETTINGS = (
@@ -57,10 +57,11 @@ def cleaned(text: str) -> tuple[str, frozenset[int]]:
     if "\x1b" in text:
         text = ESCAPES.sub("", text)
     text = text.replace("\r\n", "\n").replace("\x00", "")
-    if "\r" in text:
-        text = "\n".join(_last_state(line) if "\r" in line else line for line in text.split("\n"))
-    ranks = frozenset(int(one[1] or one[2]) for one in RANKS.finditer(text) if one[1] or one[2])
-    return (RANKS.sub("", text) if ranks or "pid=" in text else text), ranks
+    lines = [_last_state(line) if "\r" in line else line for line in text.split("\n")]
+    prefixes = [RANK.match(line) for line in lines]
+    ranks = frozenset(int(one[1] or one[2]) for one in prefixes if one and (one[1] or one[2]))
+    own = [line[one.end() :] if one else line for line, one in zip(lines, prefixes, strict=True)]
+    return "\n".join(own), ranks
 
 
 def _last_state(line: str) -> str:
@@ -75,17 +76,28 @@ def excerpt(text: str) -> str:
     if len(text) <= WHOLE:
         return _told_once(text)
     lowered = text.lower()
-    errors = _errors(lowered, max(0, len(lowered) - ENDING)) or _errors(lowered, 0)
     spans = [(0, FIRST), (len(text) - LAST, len(text))]
-    spans += [(at - BEFORE, at + AFTER) for at in sorted(errors)[-MOST_ERRORS:]]
+    spans += [(at - BEFORE, at + AFTER) for at in _errors(lowered)]
     spans += [(at - 20, at + NEAR) for mark in SETTINGS if (at := lowered.rfind(mark)) >= 0]
     pieces = [_told_once(text[start:end]) for start, end in _merged([_lines_of(text, *span) for span in spans])]
     return _told_once("\n".join(pieces))[-EXCERPT:]
 
 
-def _errors(lowered: str, start: int) -> list[int]:
-    """Where words of each kind of message occur last, from ``start`` on."""
-    return [at for family in families() for mark in family.marks if (at := lowered.rfind(mark, start)) >= 0]
+def _errors(lowered: str) -> list[int]:
+    """Where words of each kind of message occur last: the last of these places, in the end of the text if it has any.
+
+    Most errors are told at the very end, with many such words, so that no more of the text needs to be searched.
+    """
+    marks = [mark for family in families() for mark in family.marks]
+    for window in (NEARBY, ENDING):
+        found = _last_places(lowered, marks, max(0, len(lowered) - window))
+        if len(found) >= MOST_ERRORS:
+            break
+    return (found or _last_places(lowered, marks, 0))[-MOST_ERRORS:]
+
+
+def _last_places(lowered: str, marks: list[str], start: int) -> list[int]:
+    return sorted(at for mark in marks if (at := lowered.rfind(mark, start)) >= 0)
 
 
 def _told_once(text: str) -> str:

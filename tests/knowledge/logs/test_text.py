@@ -3,6 +3,7 @@
 from knowledge.logs.phase import phase_of, steps_done
 from knowledge.logs.reading import read_log
 from knowledge.logs.text import EXCERPT, bounded, cleaned, excerpt
+from knowledge.phrases import Text
 
 ERROR = (
     'Traceback (most recent call last):\n  File "train.py", line 10, in <module>\n    self.accelerator.backward(loss)\n'
@@ -63,9 +64,9 @@ def test_steps_are_counted_from_a_bar_of_training_only() -> None:
 
 def test_phases() -> None:
     frame = 'file "x.py", line 1, in {} \n'
-    assert phase_of("traceback (most recent call last): " + frame.format("from_pretrained")) == "load"
-    assert phase_of(frame.format("evaluate") + frame.format("forward")) == "evaluation"
-    assert phase_of("it dies while saving the checkpoint") == "save"
-    assert phase_of("断点续训就爆显存") == "resume"
-    assert phase_of("loss.backward() fails after 300 steps") == "after_steps"
-    assert phase_of("no words of ours") == "unknown"
+    assert phase_of(Text("traceback (most recent call last): " + frame.format("from_pretrained"))) == "load"
+    assert phase_of(Text(frame.format("evaluate") + frame.format("forward"))) == "evaluation"
+    assert phase_of(Text("it dies while saving the checkpoint")) == "save"
+    assert phase_of(Text("断点续训就爆显存")) == "resume"
+    assert phase_of(Text("loss.backward() fails after 300 steps")) == "after_steps"
+    assert phase_of(Text("no words of ours")) == "unknown"
