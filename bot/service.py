@@ -22,7 +22,7 @@ from estimator.estimate import estimate as estimate_run
 from estimator.schema import Estimate, Problem, Run
 from estimator.smallest import smallest_card_gb
 from knowledge.diagnosis import Diagnosis
-from knowledge.logs.reading import is_log
+from knowledge.logs.families import is_log
 
 if TYPE_CHECKING:
     from bot.prices.claims import Claim

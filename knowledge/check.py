@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 from knowledge.case import NAMES
-from knowledge.diagnosis import HALF, LEAST
 from knowledge.facts import Facts, holds, names_in
 from knowledge.grammar import shared_words
-from knowledge.logs.message import families
+from knowledge.logs.families import families
 from knowledge.logs.phase import phases
 from knowledge.phrases import phrase
+from knowledge.ranking import HALF, LEAST
 from knowledge.reading import Entry, entries, parsed
 from knowledge.telling import PLACE
 

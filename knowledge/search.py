@@ -7,10 +7,10 @@ from functools import cache
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from knowledge.diagnosis import ranked
 from knowledge.facts import Facts
 from knowledge.grammar import shared_words
 from knowledge.phrases import Phrase, Text, phrase
+from knowledge.ranking import ranked
 from knowledge.reading import Entry, entries
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from bot.answers.names import Names
 from bot.answers.quote import quoted
 from bot.texts import name_of
 from estimator.schema import Assumption, Block, Estimate
-from knowledge.reading import entries
 
 SMALLEST_SHOWN = 5 * 2**20
 """Blocks below this many bytes would read 0.00 GiB."""
@@ -51,6 +50,10 @@ class Describer(Names):
 
     def entries(self) -> list[dict[str, str]]:
         """Title and text of the entries that answer the question."""
+        if not self.answer.entries:
+            return []
+        from knowledge.reading import entries  # most answers are figures alone
+
         found = [entries()[one] for one in self.answer.entries]
         return [{"title": one.title.in_(self.lang), "text": one.body(self.lang).text} for one in found]
 

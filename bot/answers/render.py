@@ -14,7 +14,6 @@ from bot.answers.layout import TEXT_WIDTH, table, wrapped
 from bot.answers.ledger import Ledger
 from bot.answers.money import Money, is_about_money
 from bot.answers.quote import quoted
-from bot.answers.wreck import Wreck
 from bot.intake.doubts import Doubt
 from bot.texts import name_of, say, texts
 
@@ -90,7 +89,7 @@ def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False
         d=describer,
         m=Money(answer, ledger, describer),
         plans=lambda: plans(answer, ledger, describer),
-        w=Wreck(answer, ledger, describer),
+        w=_wreck_teller(answer, ledger, describer),
         t=_price_teller(answer, ledger),
         known=known_rows(ledger, answer.lang),
         problem=problem_in(answer.lang, answer.estimates[0]) if answer.estimates else "",
@@ -98,6 +97,14 @@ def rendered(answer: Answer, doubts: Sequence[Doubt] = (), explain: bool = False
         examples=texts(answer.lang)["help"]["examples"],
     )
     return answer.model_copy(update={"text": text.strip(), "numbers": ledger.figures, "choices": _choices(doubts)})
+
+
+def _wreck_teller(answer: Answer, ledger: Ledger, describer: Describer) -> Any:
+    if answer.diagnosis is None:
+        return None
+    from bot.answers.wreck import Wreck  # most answers are to questions
+
+    return Wreck(answer, ledger, describer)
 
 
 def _price_teller(answer: Answer, ledger: Ledger) -> Any:

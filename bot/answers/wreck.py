@@ -75,7 +75,8 @@ class Wreck:
 
     def device(self) -> str:
         """The device that failed, as the message calls it."""
-        return quoted(self.found.message.device) if self.found and self.found.message.device else ""
+        named = self.found.message.get("device") if self.found else None
+        return quoted(named) if named else ""
 
     def _size(self, section: str, name: str, path: str) -> str:
         return f"{name_of(self.lang, section, name)} {self.ledger.gib(path)}"

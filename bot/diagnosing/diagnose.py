@@ -12,9 +12,10 @@ from estimator.estimate import outcome_of, refilled
 from estimator.schema import Estimate, Run, Verdict
 from estimator.single import Single
 from knowledge.case import facts_of
-from knowledge.diagnosis import Cause, Diagnosis, Fix, Found, fitting, ranked
+from knowledge.diagnosis import Cause, Diagnosis, Fix
 from knowledge.facts import Facts
 from knowledge.logs.reading import Log, read_log
+from knowledge.ranking import Found, fitting, ranked
 from knowledge.reading import FixText, useless_anyway
 from knowledge.telling import filled
 

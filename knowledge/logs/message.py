@@ -1,28 +1,17 @@
 """The numbers of an error message: which family it is of, and its sizes in bytes."""
 
 import re
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib.resources import files
 from math import prod
 from typing import Any
 
-import tomli
-from pydantic import BaseModel, ConfigDict, model_serializer
+from pydantic import BaseModel, ConfigDict
 
+from knowledge.logs.families import Family, families
 from knowledge.logs.sizes import bytes_of
 
 Number = int | float | str | list[int]
 
 ELEMENT_BYTES = {"half": 2, "float16": 2, "bfloat16": 2, "double": 8, "int64": 8, "int8": 1, "bool": 1}
-FIELD = r"<(?:(\w+):)?(size|gb|bytes|int|float)>"
-FORMS = {
-    "size": r"(?<!\d\. )(?<![\d.])(?P<{0}>\d[\d,]*\.?\d*) ?(?P<{0}_unit>(?:[KMGTkmgt]i?)?[Bb](?:ytes)?\b|[KMGTkmgt]\b)",
-    "gb": r"(?P<{0}_gb>\d+\.?\d*) ?GB",
-    "bytes": r"(?P<{0}>\d[\d,]*)(?: ?(?P<{0}_unit>[KMG]i?B))?",
-    "int": r"(?P<{0}_int>\d[\d,]*)",
-    "float": r"(?P<{0}_float>\d+\.?\d*)",
-}
 WRAPPED = ("torch", "mps")
 """Families whose messages are longer than a line of a terminal."""
 COMPLETE = {"tried", "total", "free", "allocated", "process_in_use", "reserved_unallocated"}
@@ -37,12 +26,6 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     format: str | None = None
-    device: str | None = None
-
-    @model_serializer(mode="plain")
-    def _stated(self) -> dict[str, Any]:
-        fields = {"format": self.format, "device": self.device, **(self.model_extra or {})}
-        return {name: value for name, value in fields.items() if value is not None or name == "format"}
 
     def get(self, name: str) -> Any:
         """The value of a field, None when the text does not state it."""
@@ -52,68 +35,6 @@ class Message(BaseModel):
         """The bytes of a field, None when the text does not state it."""
         value = getattr(self, name, None)
         return value if isinstance(value, int) else None
-
-
-@dataclass(frozen=True)
-class Family:
-    """One way in which programs say that memory ran out; ``marks`` are searched first, in lower case.
-
-    Patterns are compiled when a text first holds one of the marks: most texts hold those of few.
-    """
-
-    name: str
-    marks: tuple[str, ...]
-    reach: int
-    backend: str | None
-    is_error: bool
-    row: dict[str, Any] = field(repr=False)
-
-    @cached_property
-    def start(self) -> re.Pattern[str]:
-        """Where a message begins."""
-        return re.compile(self.row["start"])
-
-    @cached_property
-    def formats(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
-        """The names of its formats with what tells each."""
-        return tuple((name, re.compile(pattern)) for name, pattern in self.row["formats"])
-
-    @cached_property
-    def fields(self) -> tuple[re.Pattern[str], ...]:
-        """Its numbers, as named groups."""
-        return tuple(re.compile(_spelled_out(one)) for one in self.row["fields"])
-
-    @cached_property
-    def sums(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
-        """Numbers that are added up."""
-        return tuple((name, re.compile(_spelled_out(one))) for name, one in self.row.get("sums", ()))
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the numbers that it may state."""
-        groups = (name for pattern in self.fields for name in pattern.groupindex)
-        plain = {re.sub(r"_(?:unit|int|float|gb|g)$", "", name) for name in groups}
-        return frozenset(plain | {name for name, _ in self.sums} | {"format", "backend"})
-
-    def occurs(self, lowered: str) -> bool:
-        """Whether any of the family's words occur."""
-        return any(mark in lowered for mark in self.marks)
-
-
-@cache
-def families() -> tuple[Family, ...]:
-    """All families in the order in which they win."""
-    rows = tomli.loads(files("knowledge.logs").joinpath("families.toml").read_text("utf-8"))["family"]
-    return tuple(_family(row) for row in rows)
-
-
-def _family(row: dict[str, Any]) -> Family:
-    is_error = row.get("is_error", bool(row["formats"]))
-    return Family(row["name"], tuple(row["marks"]), row["reach"], row.get("backend"), is_error, row)
-
-
-def _spelled_out(pattern: str) -> str:
-    return re.sub(FIELD, lambda one: FORMS[one[2]].format(one[1] or "value"), pattern)
 
 
 def read_message(flat: str, lowered: str, lines: str = "") -> Message:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from knowledge.logs.message import Message, derived_from, families, read_message
+from knowledge.logs.message import Message, derived_from, read_message
 from knowledge.logs.phase import phase_of, steps_done
 from knowledge.logs.text import bounded, cleaned, excerpt
 from knowledge.phrases import Text
@@ -22,13 +22,6 @@ PRINTED_NUMBERS = re.compile(
     r"|\b\d[\d.,]* ?[KMG]iB\b|https?://\S+|per CPU.*|.*\|.*offload_\w+ *=.*"
 )
 """What programs print about memory: its numbers are no cards and no lengths."""
-
-
-SPOKEN = ("no_numbers", "kernel", "shm", "host", "torch_piece", "cublas")
-"""Families whose words people also use in questions."""
-PRINTED = re.compile(
-    r"\w(?:Error|Exception)\b|\b[Ee]rror:|^\s*File \"|\bkilled by signal|received by PID|total-vm", re.MULTILINE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +61,3 @@ def read_log(text: str) -> Log:
     lowered = Text(flat.lower())
     message = read_message(flat, lowered.lowered, lines)
     return Log(lines, flat, lowered, message, derived_from(message), phase_of(lowered, done), ranks, done)
-
-
-def is_log(text: str) -> bool:
-    """Whether a text holds an error as a program prints it, or a traceback; a question that names one holds neither."""
-    lowered = SPACES.sub(" ", text[-40_000:]).lower()
-    if "traceback (most recent call last)" in lowered:
-        return True
-    named = [family.name for family in families() if family.is_error and family.occurs(lowered)]
-    return any(name not in SPOKEN for name in named) or (bool(named) and PRINTED.search(text) is not None)

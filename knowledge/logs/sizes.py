@@ -1,7 +1,5 @@
 """Sizes as programs print them, in bytes."""
 
-from fractions import Fraction
-
 UNITS = {
     "b": 1, "byte": 1, "bytes": 1,
     "k": 2**10, "kb": 2**10, "kib": 2**10,
@@ -19,7 +17,10 @@ def bytes_of(number: str, unit: str) -> int | None:
     digits = number.replace(",", "").rstrip(".")
     if len(digits) > MOST_DIGITS:
         return None
+    whole, _, part = digits.partition(".")
+    scale: int = 10 ** len(part)
     try:
-        return round(Fraction(digits) * UNITS[unit.lower()])
-    except (KeyError, ValueError, ZeroDivisionError):
+        size, rest = divmod(int(whole + part) * UNITS[unit.lower()], scale)
+    except (KeyError, ValueError):
         return None
+    return size + (2 * rest + size % 2 > scale)  # halves to even ones

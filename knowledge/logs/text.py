@@ -2,7 +2,7 @@
 
 import re
 
-from knowledge.logs.message import families
+from knowledge.logs.families import families
 
 HEAD, TAIL = 64 * 2**10, 2**18
 """Characters that are kept of a long log: the launch at its beginning, the failure at its end."""

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot import service
-from knowledge.logs.reading import is_log, read_log
+from knowledge.logs.families import is_log
+from knowledge.logs.reading import read_log
 from tests.knowledge.logs.test_messages import MESSAGES
 
 TEXTS = [text for text, _, _ in MESSAGES.values()]

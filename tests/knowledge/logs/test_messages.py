@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.logs.reading import is_log, read_log
+from knowledge.logs.families import is_log
+from knowledge.logs.reading import read_log
 from knowledge.logs.sizes import bytes_of
 
 GIB = 2**30
