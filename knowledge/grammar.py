@@ -6,13 +6,14 @@ several, ``(a|b)?`` or none, ``a?`` a letter or none; ``{word}`` any of the word
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import tomli
 
 PIECES = re.compile(r"\{(?P<word>\w+)\}|(?P<sign>[()|?])|(?P<mark>##|[*~# ])|(?P<plain>[^*~# {}()|?]+)")
+LATIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 MARKS = {"*": ".{0,45}?", "~": r"\w*", "#": r"\d[\d.,]*", "##": r"\d{2,}", " ": "[ _-]{0,2}"}
 DIGIT = "#"
 """Stands for any digit where words are listed that a match begins with."""
@@ -24,8 +25,7 @@ Needed = list[Words]
 """For each part that must occur the plain words of which one must: cheap to look up before the pattern is tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A part of a phrase; a match begins with one of ``starts``, or anyhow where there are none."""
 
     pattern: str
@@ -44,8 +44,8 @@ def shared_words() -> dict[str, list[str]]:
 @cache
 def parsed(text: str) -> Part:
     """The phrase as a pattern. Raises ValueError for brackets without their pair, KeyError for an unknown {word}."""
-    pieces = list(PIECES.finditer(text.lower()))
-    if sum(len(piece[0]) for piece in pieces) != len(text.lower()):
+    pieces = [(str(piece.lastgroup), piece[0]) for piece in PIECES.finditer(text.lower())]
+    if sum(len(piece) for _, piece in pieces) != len(text.lower()):
         raise ValueError(f"braces are for words only: {text}")
     part, end = _options(_Pieces(pieces, _partners(pieces, text)), 0)
     if end != len(pieces):
@@ -60,25 +60,19 @@ def listed(name: str) -> Part:
     return Part(f"(?:{whole.pattern})", whole.needed, whole.starts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """The pieces of a phrase, and for each opening bracket the index of the closing one."""
+class _Pieces(NamedTuple):
+    """The pieces of a phrase, each with its kind, and for each opening bracket the index of the closing one."""
 
-    found: list[re.Match[str]]
+    found: list[tuple[str, str]]
     partners: dict[int, int]
-
-    def sign(self, position: int) -> str | None:
-        return self.found[position]["sign"]
 
     def edge(self, position: int, step: int) -> str:
         """What stands next to a piece on one side, past spaces, the brackets around it and the other choices."""
-        at, spaced = position + step, False
-        while 0 <= at < len(self.found) and (self.sign(at) or self.found[at][0] == " "):
-            spaced = spaced or self.found[at][0] == " "
-            if self.sign(at) == "|":
-                at = self._outside(at, step)
-            at += step
-        beside = self.found[at][0] if 0 <= at < len(self.found) else ""
+        found, at, spaced = self.found, position + step, False
+        while 0 <= at < len(found) and (found[at][0] == "sign" or found[at][1] == " "):
+            spaced = spaced or found[at][1] == " "
+            at = (self._outside(at, step) if found[at][1] == "|" else at) + step
+        beside = found[at][1] if 0 <= at < len(found) else ""
         return beside if beside in ("", "*") else " " if spaced else beside
 
     def _outside(self, position: int, step: int) -> int:
@@ -90,13 +84,13 @@ class _Pieces:
         return start if step < 0 else end
 
 
-def _partners(pieces: list[re.Match[str]], text: str) -> dict[int, int]:
+def _partners(pieces: list[tuple[str, str]], text: str) -> dict[int, int]:
     opened: list[int] = []
     partners: dict[int, int] = {}
-    for position, piece in enumerate(pieces):
-        if piece["sign"] == "(":
+    for position, (_, piece) in enumerate(pieces):
+        if piece == "(":
             opened.append(position)
-        elif piece["sign"] == ")":
+        elif piece == ")":
             if not opened:
                 raise ValueError(f"brackets without their pair: {text}")
             partners[opened.pop()] = position
@@ -112,7 +106,7 @@ def _options(pieces: _Pieces, start: int) -> tuple[Part, int]:
     while True:
         option, position = _sequence(pieces, position)
         options.append(option)
-        if position >= len(pieces.found) or pieces.sign(position) != "|":
+        if position >= len(pieces.found) or pieces.found[position][1] != "|":
             break
         position += 1
     return (options[0] if len(options) == 1 else _any_of(options)), position
@@ -129,7 +123,7 @@ def _any_of(options: list[Part]) -> Part:
 def _sequence(pieces: _Pieces, start: int) -> tuple[Part, int]:
     parts: list[Part] = []
     position = start
-    while position < len(pieces.found) and pieces.sign(position) not in ("|", ")"):
+    while position < len(pieces.found) and pieces.found[position][1] not in ("|", ")"):
         part, position = _part(pieces, position)
         parts.append(part)
     needed = [words for one in parts for words in one.needed]
@@ -149,29 +143,32 @@ def _starts(parts: list[Part]) -> Words:
 
 
 def _part(pieces: _Pieces, position: int) -> tuple[Part, int]:
-    piece = pieces.found[position]
-    if piece["sign"] == "(":
-        inner, end = _options(pieces, position + 1)
-        optional = end + 1 < len(pieces.found) and pieces.sign(end + 1) == "?"
-        pattern = f"(?:{inner.pattern}){'?' if optional else ''}"
-        return Part(pattern, [] if optional else inner.needed, inner.starts, optional), end + 1 + optional
-    if piece["sign"] == "?":
+    kind, piece = pieces.found[position]
+    if kind == "plain":
+        optional = _is_optional(pieces, position)
+        sure = piece[:-1] if optional else piece
+        words = (sure,) if sure else ()
+        return Part(_whole(pieces, position, optional), [words] if sure else [], words), position + 1
+    if kind == "mark":
+        return Part(MARKS[piece], [], (DIGIT,) if DIGIT in piece else ()), position + 1
+    if kind == "word":
+        whole, scanned = listed(piece[1:-1]), (piece,)
+        return (Part(whole.pattern, [scanned], scanned) if piece in SCANNED else whole), position + 1
+    if piece == "?":
         return Part("", [], optional=True), position + 1
-    if piece["word"]:
-        whole, scanned = listed(piece["word"]), (piece[0],)
-        return (Part(whole.pattern, [scanned], scanned) if piece[0] in SCANNED else whole), position + 1
-    if piece["mark"]:
-        return Part(MARKS[piece["mark"]], [], (DIGIT,) if DIGIT in piece["mark"] else ()), position + 1
-    optional = position + 1 < len(pieces.found) and pieces.sign(position + 1) == "?"
-    sure = piece["plain"][:-1] if optional else piece["plain"]
-    words = (sure,) if sure else ()
-    return Part(_whole(pieces, position, optional), [words] if sure else [], words), position + 1
+    inner, end = _options(pieces, position + 1)
+    optional = _is_optional(pieces, end)
+    pattern = f"(?:{inner.pattern}){'?' if optional else ''}"
+    return Part(pattern, [] if optional else inner.needed, inner.starts, optional), end + 1 + optional
+
+
+def _is_optional(pieces: _Pieces, position: int) -> bool:
+    return position + 1 < len(pieces.found) and pieces.found[position + 1][1] == "?"
 
 
 def _whole(pieces: _Pieces, position: int, optional: bool) -> str:
     """Plain words, the last letter optional or not; no Latin letter touches another outside the phrase."""
-    plain = pieces.found[position]["plain"]
-    before, after = pieces.edge(position, -1), pieces.edge(position, 1)
-    start = r"(?<![a-z0-9])" if re.match("[a-z0-9]", plain) and before in ("", "*") else ""
-    end = r"(?![a-z0-9])" if re.search("[a-z0-9]$", plain) and after in ("", "*") else ""
-    return start + re.escape(plain[:-1]) + re.escape(plain[-1]) + "?" * optional + end
+    plain = pieces.found[position][1]
+    start = r"(?<![a-z0-9])" if plain[0] in LATIN and pieces.edge(position, -1) in ("", "*") else ""
+    end = r"(?![a-z0-9])" if plain[-1] in LATIN and pieces.edge(position, 1) in ("", "*") else ""
+    return start + re.escape(plain) + "?" * optional + end

@@ -1,11 +1,13 @@
 """Why a run went out of memory: the causes that the evidence speaks for, best first."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from knowledge.facts import Facts, holds
 from knowledge.phrases import Text, phrase
 from knowledge.reading import Entry, FixText, Guarded, causes
+from knowledge.signals import Signal
 
 MOST_CAUSES = 5
 HALF = 4.0
@@ -27,7 +29,7 @@ class Found:
 
 def ranked(text: Text, facts: Facts) -> list[Found]:
     """The causes that the text and the facts speak for, best first; none when nothing does."""
-    found = [_weighed(entry, text, facts) for entry in causes()]
+    found = [_weighed(entry, signals, text, facts) for entry, signals in _signals()]
     kept = sorted((one for one in found if one.score >= LEAST), key=lambda one: (-one.score, one.entry.id))
     told = kept and (kept[0].score >= ALONE or "format" in facts or _speaks_of_memory(text))
     return kept[:MOST_CAUSES] if told else []
@@ -37,9 +39,15 @@ def _speaks_of_memory(text: Text) -> bool:
     return any(phrase(words).found_in(text) for words in SPEAKING)
 
 
-def _weighed(entry: Entry, text: Text, facts: Facts) -> Found:
+@cache
+def _signals() -> tuple[tuple[Entry, tuple[Signal, ...]], ...]:
+    """Every cause with its signals: all are compiled before a text is searched for any."""
+    return tuple((entry, entry.evidence) for entry in causes())
+
+
+def _weighed(entry: Entry, signals: tuple[Signal, ...], text: Text, facts: Facts) -> Found:
     weight, evidence = 0.0, []
-    for signal in entry.evidence:
+    for signal in signals:
         told = signal.evidence(text, facts)
         if told is not None:
             weight += signal.weight

@@ -1,12 +1,12 @@
 """Entries as they are written, and as they are used."""
 
 import re
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal
 
 import tomli
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field
 
 from knowledge.phrases import Phrase, phrase
 from knowledge.signals import Signal, signal
@@ -79,23 +79,16 @@ class Entry(BaseModel):
     fixes: list[FixText] = []
     useless: list[Guarded] = []
     bodies: dict[str, Body]
-    _signals: tuple[Signal, ...] = PrivateAttr(default=())
-    _asks: tuple[Phrase, ...] = PrivateAttr(default=())
 
-    def model_post_init(self, context: Any) -> None:
-        """Compile signals and questions."""
-        self._signals = tuple(signal(row) for row in self.signals)
-        self._asks = tuple(phrase(text) for text in self.asks)
-
-    @property
+    @cached_property
     def evidence(self) -> tuple[Signal, ...]:
-        """The compiled signals."""
-        return self._signals
+        """The signals, compiled when a failure is first held against them."""
+        return tuple(signal(row) for row in self.signals)
 
-    @property
+    @cached_property
     def questions(self) -> tuple[Phrase, ...]:
-        """The compiled phrases of questions."""
-        return self._asks
+        """The phrases of questions, compiled when one is first asked."""
+        return tuple(phrase(text) for text in self.asks)
 
     def body(self, lang: str) -> Body:
         """The text in a language."""
