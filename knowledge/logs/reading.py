@@ -22,6 +22,10 @@ PRINTED_NUMBERS = re.compile(
     r"|\b\d[\d.,]* ?[KMG]iB\b|https?://\S+|per CPU.*|.*\|.*offload_\w+ *=.*"
 )
 """What programs print about memory: its numbers are no cards and no lengths."""
+OF_NUMBERS = ("Tried to allocate", "total capac", "by PyTorch", "reserved in total", "MPS allocated", "cache blocks",
+              "KV cache", "ree memory on", "emory profiling", "model weights", "blocks:", "buffer size", "iB", "://",
+              "per CPU", "offload_")  # fmt: skip
+"""A line without any of them has none of these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ class Log:
         """The lines that people and launchers wrote, without the numbers and frames that programs printed."""
         lines = (line if "--" in line else line[:LONGEST_LINE] for line in self.lines.split("\n"))
         kept = [line for line in lines if not TRACE_LINE.search(line)]
-        return PRINTED_NUMBERS.sub(" ", "\n".join(kept))
+        return "\n".join(_without_numbers(line) for line in kept)
+
+
+def _without_numbers(line: str) -> str:
+    return PRINTED_NUMBERS.sub(" ", line) if any(mark in line for mark in OF_NUMBERS) else line
 
 
 def read_log(text: str) -> Log:

@@ -14,6 +14,20 @@ QUESTION = "/vram model:0.5b method:lora gpu:8GB"
 LARGE = Run(model="meta-llama/Llama-3.1-8B", method="lora")
 LINES = 1000
 COMMAND = [sys.executable, "-m", "bot", "ask", QUESTION]
+LAUNCH = (
+    "accelerate launch train.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2"
+    " --max_seq_length 2048 --bf16 --use_lora --gradient_checkpointing\n"
+)
+OUT_OF_MEMORY = """
+Traceback (most recent call last):
+  File "/home/me/train.py", line 88, in <module>
+    trainer.train()
+  File "/usr/lib/python3.11/site-packages/transformers/trainer.py", line 2216, in _inner_training_loop
+    tr_loss_step = self.training_step(model, inputs)
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which \
+1.02 GiB is free. Including non-PyTorch memory, this process has 22.65 GiB memory in use. Of the allocated memory \
+21.60 GiB is allocated by PyTorch, and 612.44 MiB is reserved by PyTorch but unallocated.
+"""
 WATCH = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
@@ -44,6 +58,21 @@ def test_lines_a_second(benchmark: BenchmarkFixture) -> None:
     )
     assert done.stdout.count("\n") == LINES
     assert LINES / benchmark.stats.stats.median >= 500
+
+
+def long_log() -> str:
+    """200 kB of a run of many steps that ended out of memory."""
+    step = "{{'loss': {0:.4f}, 'grad_norm': {1:.4f}, 'learning_rate': {2:.2e}, 'epoch': {3:.2f}}}\n{3:.0f}%|##  | {4}/4000\r"
+    steps = [step.format(3 / (n + 1), n % 7 / 7, 1e-4 / (n + 1), n / 50, n) for n in range(2400)]
+    return LAUNCH + "".join(steps) + OUT_OF_MEMORY
+
+
+def test_diagnosing_a_long_log(benchmark: BenchmarkFixture) -> None:
+    text = long_log()
+    assert 190_000 < len(text) < 260_000
+    found = benchmark(service.diagnose, text)
+    assert found.message.tried == 2 * 2**30 and found.causes
+    assert benchmark.stats.stats.median <= 0.05
 
 
 def test_a_whole_process(benchmark: BenchmarkFixture) -> None:
