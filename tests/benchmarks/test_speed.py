@@ -24,9 +24,9 @@ Traceback (most recent call last):
     trainer.train()
   File "/usr/lib/python3.11/site-packages/transformers/trainer.py", line 2216, in _inner_training_loop
     tr_loss_step = self.training_step(model, inputs)
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which \
-1.02 GiB is free. Including non-PyTorch memory, this process has 22.65 GiB memory in use. Of the allocated memory \
-21.60 GiB is allocated by PyTorch, and 612.44 MiB is reserved by PyTorch but unallocated.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of \
+which 1.02 GiB is free. Including non-PyTorch memory, this process has 22.65 GiB memory in use. Of the allocated \
+memory 21.60 GiB is allocated by PyTorch, and 612.44 MiB is reserved by PyTorch but unallocated.
 """
 WATCH = """
 import resource, subprocess, sys
@@ -62,7 +62,9 @@ def test_lines_a_second(benchmark: BenchmarkFixture) -> None:
 
 def long_log() -> str:
     """200 kB of a run of many steps that ended out of memory."""
-    step = "{{'loss': {0:.4f}, 'grad_norm': {1:.4f}, 'learning_rate': {2:.2e}, 'epoch': {3:.2f}}}\n{3:.0f}%|##  | {4}/4000\r"
+    step = (
+        "{{'loss': {0:.4f}, 'grad_norm': {1:.4f}, 'learning_rate': {2:.2e}, 'epoch': {3:.2f}}}\n{3:.0f}%|# | {4}/4000\r"
+    )
     steps = [step.format(3 / (n + 1), n % 7 / 7, 1e-4 / (n + 1), n / 50, n) for n in range(2400)]
     return LAUNCH + "".join(steps) + OUT_OF_MEMORY
 
