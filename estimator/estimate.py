@@ -7,7 +7,6 @@ from estimator.caches import at_the_end
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
 from estimator.defaults import Facts, filled
 from estimator.downgrades.around import Around, Outcome
-from estimator.downgrades.lowered import lowered
 from estimator.errors import EstimatorError
 from estimator.evaluation import evaluation_note
 from estimator.host import host_notes, host_of
@@ -15,10 +14,7 @@ from estimator.largest import largest_that_fit
 from estimator.notes import notes_on
 from estimator.schema import Assumption, Estimate, PerGpu, PhasePeak, Range, Run, Verdict
 from estimator.scope import check_scope
-from estimator.serving.defaults import with_engine_defaults
 from estimator.serving.engines import is_served
-from estimator.serving.report import outcome as serving_outcome
-from estimator.serving.report import serving_estimate
 from estimator.serving_memory import serving_of
 from estimator.setting import Peak, Setting, peak_of, setting_of
 from estimator.stack import LOADINGS, with_stack
@@ -69,6 +65,8 @@ def estimate(run: Run, others: bool = False, explain: bool = False, steps: bool 
         )
         result.notes += [Assumption(field=one[0], value=one[1], why=one[2], why_zh=one[3]) for one in beyond]
         if steps and result.fit.verdict != "fits":
+            from estimator.downgrades.lowered import lowered
+
             shown = card.on_device(sizes, spread_around(setting))
             found = Outcome(sizes.allocated, shown, result.fit.verdict, tuple(peak.phases.values()), result.host.ram)
             result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
@@ -98,6 +96,8 @@ def refilled(run: Run, model: ModelMatch) -> Run:
     complete, said = completed(with_format(run, model), model, gpu)
     if not is_served(complete):
         return complete
+    from estimator.serving.defaults import with_engine_defaults
+
     usable = usable_bytes(run, gpu) if gpu is not None else None
     return with_engine_defaults(complete, model.architecture, gpu, usable, said)[0]
 
@@ -108,6 +108,8 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
         check_scope(run, model)
         gpu = card_of(run)
         if gpu is not None and is_served(run):
+            from estimator.serving.report import outcome as serving_outcome
+
             return serving_outcome(run, model.architecture, gpu, usable_bytes(run, gpu))
         setting = definite(run, model, gpu)
     except EstimatorError:
@@ -125,14 +127,19 @@ def outcome_of(run: Run, model: ModelMatch) -> Outcome | None:
 
 def _served(run: Run, complete: Run, model: ModelMatch, assumptions: list[Assumption], steps: bool) -> Estimate:
     """The estimate of a run of a serving engine, whose memory has rules of its own."""
+    from estimator.serving.defaults import with_engine_defaults
+    from estimator.serving.report import outcome, serving_estimate
+
     gpu, arch = card_of(run), model.architecture
     usable = usable_bytes(run, gpu) if gpu is not None else None
     complete, assumptions = with_engine_defaults(complete, arch, gpu, usable, assumptions)
     result = with_notes(serving_estimate(complete, arch, gpu, usable, assumptions), model, gpu)
     result.notes = host_notes(complete, result.host) + result.notes
     if steps and gpu is not None and usable is not None and result.fit.verdict != "fits":
-        found = serving_outcome(complete, arch, gpu, usable)
+        found = outcome(complete, arch, gpu, usable)
         if found is not None:
+            from estimator.downgrades.lowered import lowered
+
             result.downgrades, result.plan = lowered(run, complete, found, around_of(model, gpu))
     return result
 

@@ -4,7 +4,7 @@ from functools import cache, lru_cache
 
 from estimator.errors import EstimatorError
 from estimator.schema import Assumption, Engine, Offload, Parallel, Run
-from estimator.serving.plan import SERVERS
+from estimator.serving.engines import SERVERS
 
 
 def with_surroundings(run: Run) -> tuple[Run, list[Assumption]]:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from estimator.serving.engines import FILES
-from estimator.serving.plan import SERVERS
+from estimator.serving.engines import FILES, SERVERS
 from estimator.step.quantised import BITSANDBYTES_4BIT
 
 Fields = dict[str, Any]

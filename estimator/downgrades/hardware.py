@@ -12,7 +12,7 @@ from estimator.downgrades.figures import A_NODE, effective_batch
 from estimator.downgrades.mildest import least
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import Offload, Parallel, Run
-from estimator.serving.plan import SERVERS
+from estimator.serving.engines import SERVERS
 
 GIB = 1 << 30
 FSDP = ("fsdp1", "fsdp2")

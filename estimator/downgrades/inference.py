@@ -7,8 +7,8 @@ from estimator.downgrades.around import Around
 from estimator.downgrades.hardware import Lazily
 from estimator.downgrades.training import CUDA, changed, half_type
 from estimator.schema import KVCache, Run, Serving
-from estimator.serving.engines import FILES
-from estimator.serving.plan import SERVERS, plan_of
+from estimator.serving.engines import FILES, SERVERS
+from estimator.serving.plan import plan_of
 from estimator.serving.solve import SHARED, utilization_needed
 
 GGUF = ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M")

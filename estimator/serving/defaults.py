@@ -3,7 +3,7 @@
 from estimator.architecture import Architecture
 from estimator.catalogue import GpuMatch
 from estimator.schema import Assumption, Run
-from estimator.serving.engines import ENGINES
+from estimator.serving.engines import MODULES
 from estimator.serving.facts import GIB, facts
 from estimator.serving.memory import note
 from estimator.serving.plan import Plan, plan_of
@@ -21,7 +21,7 @@ def with_engine_defaults(
     run: Run, arch: Architecture, gpu: GpuMatch | None, usable: int | None, said: list[Assumption]
 ) -> tuple[Run, list[Assumption]]:
     """The run with the engine's own context and format in place of what was assumed before."""
-    if run.engine not in ENGINES:
+    if run.engine not in MODULES:
         return run, said
     run, said = _named(run, said)
     if run.engine == "ollama" and run.weight_format is None:

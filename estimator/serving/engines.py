@@ -1,29 +1,34 @@
-"""Which module describes which engine."""
+"""Which module describes which engine; it is imported when a run of that engine is estimated."""
 
-from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from estimator.errors import EstimatorError
 from estimator.schema import Run
-from estimator.serving import autoawq, exllama, llama_cpp, sglang, tgi, vllm
-from estimator.serving.memory import Memory
-from estimator.serving.plan import Plan
 
-ENGINES: dict[str, Callable[[Plan], Memory]] = {
-    "vllm": vllm.memory,
-    "sglang": sglang.memory,
-    "tgi": tgi.memory,
-    "llama.cpp": llama_cpp.memory,
-    "ollama": llama_cpp.memory,
-    "exllama": exllama.memory,
-    "autoawq": autoawq.memory,
+if TYPE_CHECKING:
+    from estimator.serving.memory import Memory
+    from estimator.serving.plan import Plan
+
+MODULES = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "tgi": "tgi",
+    "llama.cpp": "llama_cpp",
+    "ollama": "llama_cpp",
+    "exllama": "exllama",
+    "autoawq": "autoawq",
 }
+SERVERS = ("vllm", "sglang", "tgi")
+"""Engines that take a share of the card."""
 FILES = ("llama.cpp", "ollama")
 """Engines that read GGUF files and take what they need rather than a share of the card."""
 
 
-def memory_of(plan: Plan) -> Memory:
+def memory_of(plan: "Plan") -> "Memory":
     """What the plan's engine takes."""
-    return ENGINES[plan.engine](plan)
+    found: Memory = import_module(f"estimator.serving.{MODULES[plan.engine]}").memory(plan)
+    return found
 
 
 def is_served(run: Run) -> bool:
@@ -33,8 +38,8 @@ def is_served(run: Run) -> bool:
 
 def check_engine(engine: str) -> None:
     """Raise for an engine that is not described."""
-    if engine not in ENGINES:
-        known = ", ".join(("hf", *ENGINES))
+    if engine not in MODULES:
+        known = ", ".join(("hf", *MODULES))
         raise EstimatorError(
             f"engine {engine[:30]} is not described; known are {known}",
             f"暂不支持引擎 {engine[:30]}；可用：{known}",

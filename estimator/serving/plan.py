@@ -7,10 +7,10 @@ from estimator.catalogue import GpuMatch
 from estimator.catalogue.cards import class_middle
 from estimator.errors import EstimatorError
 from estimator.schema import Parallel, Run, Serving
+from estimator.serving.engines import SERVERS
 from estimator.serving.facts import GIB, Version, engine_version, facts
 
 ITEMSIZES = {"fp32": 4, "bf16": 2, "fp16": 2}
-SERVERS = ("vllm", "sglang", "tgi")
 
 
 class Plan(NamedTuple):

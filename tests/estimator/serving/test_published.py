@@ -11,7 +11,7 @@ import pytest
 
 from estimator.estimate import estimate
 from estimator.schema import Run
-from estimator.serving.plan import SERVERS
+from estimator.serving.engines import SERVERS
 
 ROWS = Path(__file__).parents[2] / "data" / "serving_published.jsonl"
 
