@@ -5,7 +5,7 @@ Sizes are bytes unless the name says otherwise; GB means 10^9 bytes and GiB 2^30
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from estimator.economics import CostEstimate, Economics, TimeEstimate
 from estimator.strict import MAX_TOKENS, Count, Strict, Tokens
@@ -141,6 +141,8 @@ class Lengths(Strict):
 
 class Run(Strict):
     """One run to be estimated. Only ``model`` is required; what is absent is filled from the framework's defaults."""
+
+    model_config = ConfigDict(defer_build=False)  # built once: each shape that holds a Run would build its own otherwise
 
     model: str | dict[str, Any]
     framework: str | None = None
