@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from estimator.strict import Amount, Count, Positive, Share, Strict, no_switch
+from estimator.strict import Amount, Count, NoSwitch, Positive, Share, Strict
 
 Country = Literal["us", "cn", "eu", "de"]
 ProviderClass = Literal[
@@ -36,7 +36,7 @@ class Economics(Strict):
     tokens_per_second: Positive | None = None
     ethernet: bool | None = None
     attempts: Count | None = None
-    buffer: Annotated[float, Field(ge=0, le=10), no_switch("float")] | None = None
+    buffer: Annotated[float, Field(ge=0, le=10), NoSwitch("float")] | None = None
     idle: bool | None = None
     evaluation: bool | None = None
     storage_gb_months: Amount | None = None
@@ -45,14 +45,14 @@ class Economics(Strict):
     country: Country | None = None
     purchase_price: Positive | None = None
     utilisation: Share | None = None
-    years: Annotated[float, Field(gt=0, le=50), no_switch("float")] | None = None
-    residual: Annotated[float, Field(ge=0, lt=1), no_switch("float")] | None = None
-    overhead: Annotated[float, Field(ge=0, le=10), no_switch("float")] | None = None
-    finance: Annotated[float, Field(ge=0, le=1), no_switch("float")] | None = None
-    maintenance: Annotated[float, Field(ge=0, le=1), no_switch("float")] | None = None
-    spare: Annotated[float, Field(ge=0, le=10), no_switch("float")] | None = None
+    years: Annotated[float, Field(gt=0, le=50), NoSwitch("float")] | None = None
+    residual: Annotated[float, Field(ge=0, lt=1), NoSwitch("float")] | None = None
+    overhead: Annotated[float, Field(ge=0, le=10), NoSwitch("float")] | None = None
+    finance: Annotated[float, Field(ge=0, le=1), NoSwitch("float")] | None = None
+    maintenance: Annotated[float, Field(ge=0, le=1), NoSwitch("float")] | None = None
+    spare: Annotated[float, Field(ge=0, le=10), NoSwitch("float")] | None = None
     electricity_price: Amount | None = None
-    pue: Annotated[float, Field(ge=1, le=10), no_switch("float")] | None = None
+    pue: Annotated[float, Field(ge=1, le=10), NoSwitch("float")] | None = None
     load: Share | None = None
     kw: Positive | None = None
     colocation_per_kw_month: Amount | None = None

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from estimator.economics import CostEstimate, Economics, TimeEstimate
 from estimator.strict import MAX_TOKENS, Count, Strict, Tokens
-from estimator.strict import no_switch as _no_switch
+from estimator.strict import NoSwitch as _NoSwitch
 
 __all__ = ["MAX_TOKENS", "Count", "Strict", "Tokens"]
 
@@ -54,7 +54,7 @@ class Adapter(Strict):
     rank: Count | None = None
     targets: str | list[str] | None = None
     dtype: Literal["fp32", "bf16", "fp16"] | None = None
-    dropout: Annotated[float, Field(ge=0, lt=1), _no_switch("float")] | None = None
+    dropout: Annotated[float, Field(ge=0, lt=1), _NoSwitch("float")] | None = None
 
 
 class Parallel(Strict):
@@ -62,7 +62,7 @@ class Parallel(Strict):
 
     engine: Engine = "none"
     data: Count = 1
-    zero: Annotated[int, Field(ge=0, le=3), _no_switch("int")] = 0
+    zero: Annotated[int, Field(ge=0, le=3), _NoSwitch("int")] = 0
     replicate: Count = 1
     tensor: Count = 1
     sequence: bool = False
@@ -98,7 +98,7 @@ class ReinforcementLearning(Strict):
     num_generations: Count | None = None
     max_completion_len: Tokens | None = None
     engine: str | None = None
-    colocated_share: Annotated[float, Field(ge=0, le=1), _no_switch("float")] | None = None
+    colocated_share: Annotated[float, Field(ge=0, le=1), _NoSwitch("float")] | None = None
     sleep: bool | None = None
 
 
@@ -121,11 +121,11 @@ class KVCache(Strict):
 class Serving(Strict):
     """What a serving engine is told at start."""
 
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1), _no_switch("float")] | None = None
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1), _NoSwitch("float")] | None = None
     max_num_seqs: Count | None = None
     max_num_batched_tokens: Tokens | None = None
     cuda_graphs: bool | None = None
-    lora_slots: Annotated[int, Field(ge=0), _no_switch("int")] = 0
+    lora_slots: Annotated[int, Field(ge=0), _NoSwitch("int")] = 0
     draft_model: str | None = None
     n_gpu_layers: int | None = None
     ubatch: Count | None = None
@@ -135,14 +135,14 @@ class Serving(Strict):
 class Lengths(Strict):
     """Unequal rows: the longest sets the peak, the mean the time."""
 
-    mean: Annotated[float, Field(gt=0), _no_switch("float")]
+    mean: Annotated[float, Field(gt=0), _NoSwitch("float")]
     max: Tokens
 
 
 class Run(Strict):
     """One run to be estimated. Only ``model`` is required; what is absent is filled from the framework's defaults."""
 
-    model_config = ConfigDict(defer_build=False)  # built once: each shape that holds a Run would build its own otherwise
+    model_config = ConfigDict(defer_build=False)  # else each shape that holds a Run builds its own
 
     model: str | dict[str, Any]
     framework: str | None = None
@@ -178,20 +178,20 @@ class Run(Strict):
     vision: Vision | None = None
     engine: str | None = None
     context_len: Tokens | None = None
-    new_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS), _no_switch("int")] | None = None
+    new_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS), _NoSwitch("int")] | None = None
     concurrency: Count | None = None
     kv_cache: KVCache | None = None
     serving: Serving | None = None
     gpu: str | Annotated[list[str], Field(min_length=1)] | None = None
     gpu_count: Count | None = None
     nodes: Count | None = None
-    host_ram_gib: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
-    reserved_by_others_gib: Annotated[float, Field(ge=0), _no_switch("float")] | None = None
+    host_ram_gib: Annotated[float, Field(gt=0), _NoSwitch("float")] | None = None
+    reserved_by_others_gib: Annotated[float, Field(ge=0), _NoSwitch("float")] | None = None
     details: dict[str, Any] | None = None
-    tokens: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
-    samples: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
-    epochs: Annotated[float, Field(gt=0), _no_switch("float")] | None = None
-    price_usd_per_hour: Annotated[float, Field(ge=0), _no_switch("float")] | None = None
+    tokens: Annotated[float, Field(gt=0), _NoSwitch("float")] | None = None
+    samples: Annotated[float, Field(gt=0), _NoSwitch("float")] | None = None
+    epochs: Annotated[float, Field(gt=0), _NoSwitch("float")] | None = None
+    price_usd_per_hour: Annotated[float, Field(ge=0), _NoSwitch("float")] | None = None
     economics: Economics | None = None
 
 

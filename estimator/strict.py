@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import PydanticCustomError, core_schema
 
 MAX_TOKENS = 100_000_000
 """No context window, batch or sequence beyond this is a real question."""
@@ -15,19 +15,27 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
 
-def no_switch(kind: str) -> BeforeValidator:
-    """True and false are no numbers, though Python counts with them."""
+class NoSwitch:
+    """True and false are no numbers, though Python counts with them.
 
-    def checked(value: Any) -> Any:
+    Gives its schema itself: pydantic would look up the signature of a BeforeValidator's function for every field.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """The field's own schema, with the check before it."""
+        return core_schema.no_info_before_validator_function(self._checked, handler(source))
+
+    def _checked(self, value: Any) -> Any:
         if isinstance(value, bool):
-            raise PydanticCustomError(f"{kind}_type", "not a number")
+            raise PydanticCustomError(f"{self.kind}_type", "not a number")
         return value
 
-    return BeforeValidator(checked)
 
-
-Count = Annotated[int, Field(ge=1, le=1_000_000), no_switch("int")]
-Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), no_switch("int")]
-Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False), no_switch("float")]
-Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False), no_switch("float")]
-Share = Annotated[float, Field(gt=0, le=1), no_switch("float")]
+Count = Annotated[int, Field(ge=1, le=1_000_000), NoSwitch("int")]
+Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), NoSwitch("int")]
+Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False), NoSwitch("float")]
+Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False), NoSwitch("float")]
+Share = Annotated[float, Field(gt=0, le=1), NoSwitch("float")]

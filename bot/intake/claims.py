@@ -4,6 +4,7 @@ import re
 from typing import Literal
 
 from bot.intake.quantities import HAN_DIGITS
+from bot.language import has_chinese
 from bot.prices.claims import Claim
 
 Per = Literal["hour", "day", "month", "buy"]
@@ -30,7 +31,6 @@ _PER: tuple[tuple[Per, str], ...] = (
 )
 LEAST_TO_BUY = {"CNY": 1_500.0, "USD": 200.0, "EUR": 200.0, "GBP": 200.0}
 """From here on an amount without a word for its time is the price of a card, not of renting one."""
-_CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
 def currency_in(text: str) -> str:
@@ -41,7 +41,7 @@ def currency_in(text: str) -> str:
 
 def claim_in(text: str) -> tuple[Claim, str] | None:
     """What is said that a card costs, and the message without it; None where no amount of money is said."""
-    if not (currency_in(text) or _CHINESE.search(text)):
+    if not (currency_in(text) or has_chinese(text)):
         return None  # most messages: the patterns below are compiled for the others only
     for found in re.finditer(_AMOUNT, text, re.IGNORECASE):
         per = next((name for name, words in _PER if re.search(words, text, re.IGNORECASE)), None)
@@ -61,7 +61,7 @@ def claim_in(text: str) -> tuple[Claim, str] | None:
 def _currency_of(found: re.Match[str], per: Per | None, text: str) -> str:
     """The currency beside the amount; Chinese that counts in 万 or speaks of days means yuan."""
     named = currency_in(found[0])
-    if named or not _CHINESE.search(text):
+    if named or not has_chinese(text):
         return named
     counts = "万" in found[0] or (found["high"] and per in ("day", "month"))
     return "CNY" if counts else ""

@@ -15,7 +15,7 @@ _LAUNCH = re.compile(
 )
 _CALL = re.compile(r"\b(?:\w*TrainingArguments|\w+Config|FastLanguageModel\.\w+|from_pretrained|LLM|Llama)\(")
 _MODELFILE = re.compile(r"^FROM[ \t]+\S+[ \t]*$", re.MULTILINE)
-_BEHIND = re.compile(
+_BEHIND = (
     r"(?P<command>.*\s--?[A-Za-z][\w.-]*(?:[ =](?!(?:on|in|for|with|and|how|can|does|will)\s)[^\s,;，；。]+)?)"
     r"[,;，；。]?\s*(?P<words>(?:on|in|for|with|and|how|can|does|will|[\u4e00-\u9fff])\S*[^\n]*)$"
 )
@@ -43,7 +43,7 @@ def pasted(text: str) -> "Reading | None":
 
 def _words_apart(text: str) -> str:
     """The words behind a command of one line on a line of their own: "... --max-model-len 8192 on an A100?"."""
-    found = None if "\n" in text.strip() else _BEHIND.match(text)
+    found = None if "\n" in text.strip() else re.match(_BEHIND, text)
     return f"{found['command']}\n{found['words']}" if found else text
 
 

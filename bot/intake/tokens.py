@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from itertools import islice
+from collections.abc import Iterator
+from itertools import groupby, islice
 from typing import Literal, NamedTuple
 
 Kind = Literal["number", "word", "han", "sign"]
@@ -32,8 +33,7 @@ _TOKEN = re.compile(
     (?P<number>\d{1,3}(?:[,_]\d{3})+(?!\d) | \d+(?:\.\d+)? | (?<![\w.])\.\d+)
     | (?P<word>(?<=\d)[xX](?=[a-zA-Z]{1,6}\d)          # 8xH100 is 8, x, H, 100
               | (?<=\d)[bB](?=[a-zA-Z]{3,})(?!illion)  # 72Bqwen is 72, B, qwen
-              | [^\W\d_\u3400-\u9fff]+)
-    | (?P<han>[\u3400-\u9fff])
+              | [^\W\d_]+)                           # with the Chinese among it, which is taken apart below
     | (?P<sign>\S)
     """,
     re.VERBOSE,
@@ -65,9 +65,26 @@ def clean(text: str) -> str:
 def tokenize(text: str) -> list[Token]:
     """The tokens of a cleaned message, lower-cased, in order, as far as it is read."""
     tokens: list[Token] = []
-    end = -1
-    for match in islice(_TOKEN.finditer(text), MAX_TOKENS):
-        kind: Kind = match.lastgroup  # type: ignore[assignment]
-        tokens.append(Token(match.group().lower(), kind, match.start(), match.end(), match.start() == end))
-        end = match.end()
+    last = -1
+    for kind, start, end in islice(_pieces(text), MAX_TOKENS):
+        tokens.append(Token(text[start:end].lower(), kind, start, end, start == last))
+        last = end
     return tokens
+
+
+def _pieces(text: str) -> Iterator[tuple[Kind, int, int]]:
+    """Kind, start and end of each token; every Chinese character is one."""
+    for match in _TOKEN.finditer(text):
+        kind: Kind = match.lastgroup  # type: ignore[assignment]
+        if kind != "word" or match.group().isascii():
+            yield kind, match.start(), match.end()
+            continue
+        start = match.start()
+        for chinese, letters in groupby(match.group(), _is_chinese):
+            end = start + len(list(letters))
+            yield from (("han", at, at + 1) for at in range(start, end)) if chinese else (("word", start, end),)
+            start = end
+
+
+def _is_chinese(character: str) -> bool:
+    return "\u3400" <= character <= "\u9fff"

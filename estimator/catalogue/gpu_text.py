@@ -77,7 +77,12 @@ def asked(text: str) -> Asked:
 def core(name: str) -> str:
     """A card's model in one word: ``RTX 4060 Ti Laptop GPU`` gives ``4060ti``."""
     bare = FORM.sub(" ", NOISE.sub(" ", LAPTOP.sub(" ", MEMORY.sub(" ", name.lower()))))
-    return re.sub(r"[^a-z0-9+\u4e00-\u9fff]+", "", re.sub(r"\([^)]*\)", " ", bare))
+    return "".join(filter(_is_of_name, re.sub(r"\([^)]*\)", " ", bare)))
+
+
+def _is_of_name(character: str) -> bool:
+    """Latin letters, digits, the plus of "a100+", and Chinese."""
+    return (character.isascii() and character.isalnum()) or character == "+" or "\u4e00" <= character <= "\u9fff"
 
 
 def _counted(text: str) -> tuple[str, int]:
