@@ -8,6 +8,7 @@ from bot import service
 from bot.costs.ranking import ranked_cards
 from bot.intake.understand import understand
 from bot.prices.offers import Offer
+from bot.texts import say
 from estimator.economics import PricedOffer
 from estimator.errors import EstimatorError
 
@@ -54,8 +55,7 @@ def workload_cost(text: str, offers: Sequence[Offer], now: datetime, rate: float
     """
     runs = understand(text).runs
     if not runs:
-        why = f"看不懂 {text!r}" if lang == "zh" else f"no run is understood in {text!r}"
-        return WorkloadCost(text, "", [], why)
+        return WorkloadCost(text, "", [], say(lang, "digest.bad_workload", text=text))
     fields = {name: value for name, value in runs[0].items() if name not in NOT_ASKED}
     model = str(fields.get("resolved_model") or fields["model"])
     try:
