@@ -49,6 +49,11 @@ def asked_for(text: str) -> Entry | None:
     return _by_topic(question) or _by_phrase(question)
 
 
+def says(name: str, text: str) -> bool:
+    """Whether any of the words of a list occurs."""
+    return bool(phrase(f"{{{name}}}").found_in(_as_text(text)))
+
+
 def nearest(text: str) -> Entry | None:
     """The entry that holds most of a question's words; None where none does."""
     return next(iter(searched(_as_text(text).lowered)), None)

@@ -56,6 +56,23 @@ def entries_for(text: str, question: Question) -> list[str]:
     return [found.id] if found else []
 
 
+def told_of(text: str, question: Question) -> str:
+    """What a message tells of that asks nothing: "diagnose" where something failed, "explain" where it takes so much.
+
+    A failure of a run without a model is one, too: what it says may name the cause.
+    """
+    modelless = (question.reply, question.question) == ("clarify", "diagnose") and not (
+        question.invalid or question.doubts
+    )
+    if question.reply == "refuse" or (question.cued and question.reply != "ignore" and not modelless):
+        return ""
+    from knowledge.search import asked_for, says  # most questions are asked
+
+    if question.reply != "answer" and asked_for(text):
+        return ""
+    return "diagnose" if says("failing", text) else "explain" if says("taking", text) else ""
+
+
 def _likeliest(text: str, question: Question) -> "Entry | None":
     """The cause that the words of a question speak for."""
     from bot.diagnosing.runs import known_of

@@ -53,7 +53,8 @@ class Question:
     """What was understood: ``spoken`` is what the words say, ``runs`` adds each sensible reading of what is open.
 
     ``rents``: it is asked what cards cost; region, kind and currency, and what is said that they cost. ``paste``: the
-    config or command that the run was read from. ``failed``: a run is said to have gone out of memory.
+    config or command that the run was read from. ``failed``: a run is said to have gone out of memory. ``cued``: words
+    say what is asked; without any it is taken from what is named.
     """
 
     reply: str
@@ -68,6 +69,7 @@ class Question:
     rents: Fields | None = None
     paste: "Reading | None" = None
     failed: bool = False
+    cued: bool = True
 
 
 def understand(text: str, history: list[str] | None = None, before: Question | None = None) -> Question:
@@ -201,6 +203,7 @@ def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Questi
         unknown_family=next(iter(sheet.values("family")), ""),
         readings=sheet.readings,
         failed="diagnose" in sheet.questions,
+        cued=asked.question is not None,
     )
 
 

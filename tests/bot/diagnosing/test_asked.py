@@ -37,3 +37,35 @@ def test_why_a_run_failed_is_diagnosed(text: str, cause: str) -> None:
 
 def test_talk_is_no_question() -> None:
     assert service.ask("my batch of cookies is out of the oven, second one next").reply == "ignore"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "cause"),
+    [
+        ("pod was OOMKilled (exit code 137) while the base model loaded, gpu at 3%", "diagnose", "host_ram_killed"),
+        ("ERROR: Unexpected bus error encountered in worker, docker, num_workers=4", "diagnose", "shm_too_small"),
+        ("zero3 offload 微调 70B，加载的时候进程直接 Killed，显存没怎么用", "diagnose", "host_ram_killed"),
+        ("训练到五千步左右突然 OOM，有几条样本特别长", "diagnose", "long_sample_spike"),
+        ("PPO 要同时放 actor critic ref reward，4 张 A100 40G 爆显存", "diagnose", "rl_extra_models"),
+        ("ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 "
+         "GPU has compute capability 7.5.", "diagnose", "dtype_unsupported"),
+        ("vllm serving a 3b takes 68GB of my 80GB card", "explain", "vllm_prealloc_by_design"),
+    ],
+)  # fmt: skip
+def test_a_wreck_is_told_of_without_a_question(text: str, question: str, cause: str) -> None:
+    answer = service.ask(text)
+    assert (answer.reply, answer.question) == ("answer", question)
+    assert answer.diagnosis and cause in [one.id for one in answer.diagnosis.causes[:2]]
+
+
+@pytest.mark.parametrize(
+    "text", ["my phone died again", "the meeting crashed, use the other link", "this cafe is full", "车又挂了"]
+)
+def test_failures_of_other_things_are_talk(text: str) -> None:
+    assert service.ask(text).reply == "ignore"
+
+
+@pytest.mark.parametrize("text", ["7b lora 4090, 2GiB 被其他程序占用", "qwen2.5 7b full ft a100 80g", "13b qlora 3090"])
+def test_a_run_alone_asks_whether_it_fits(text: str) -> None:
+    answer = service.ask(text)
+    assert answer.question == "fit" and not answer.diagnosis
