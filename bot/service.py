@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from bot.answer import Answer, FewestShown, ReadingShown, RentShown
 from bot.answers.brief import briefly
 from bot.answers.render import rendered
-from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture, told_of
+from bot.diagnosing.asked import KNOWN_KINDS, entries_for, is_picture, is_sure, told_of
 from bot.intake.change import changed, uncounted
 from bot.intake.names import card_named, model_named
 from bot.intake.runs import SAME_CARD, is_bare_size, with_facts
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 MONEY = ("time", "cost", "price", "need_gpu")
 """Questions to which time and cost belong."""
-SURE = 0.5
-"""Score from which a cause answers why a run failed that is only asked about, or told of."""
 NOT_OF_RUN = frozenset({"params_b", "memory_gb", "resolved_model", "hours"})
 
 
@@ -49,19 +47,13 @@ def ask(text: str, history: list[str] | None = None, lang: str | None = None, be
         return _diagnosis_of(text, language, question)
     if question.reply == "answer" and question.question == "explain" and question.failed:
         told = _diagnosis_of(text, language, question)
-        if _is_sure(told):
+        if is_sure(told.diagnosis):
             return told.model_copy(update={"question": "explain"})
     if kind := told_of(text, question):
         told = _diagnosis_of(text, language)
-        if _is_sure(told):
+        if is_sure(told.diagnosis):
             return told.model_copy(update={"question": kind})
     return answered(question, language, entries_for(text, question))
-
-
-def _is_sure(told: Answer) -> bool:
-    """Whether the evidence clearly speaks for a cause."""
-    causes = told.diagnosis.causes if told.diagnosis else []
-    return bool(causes) and causes[0].score >= SURE
 
 
 def why(text: str, lang: str) -> Answer:

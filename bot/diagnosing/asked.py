@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from bot.intake.understand import Question
 
 if TYPE_CHECKING:
+    from knowledge.diagnosis import Diagnosis
     from knowledge.reading import Entry
 
 KNOWN_KINDS = ("explain", "advice", "diagnose")
 """Kinds of questions that entries answer."""
+SURE = 0.5
+"""Score from which a cause answers why a run failed that is only asked about, or told of."""
 MARKS = ("![", ".png", ".jp", ".webp", ".gif", ".bmp")
 PICTURE = r"!\[[^\]]*\]\(|https?://\S+\.(?:png|jpe?g|webp|gif|bmp)\b|\b\S+\.(?:png|jpe?g|webp|bmp)\b"
 LINK = r"!?\[[^\]]*\]\([^)]*\)|\S+\.(?:png|jpe?g|webp|gif|bmp)\S*"
@@ -71,6 +74,11 @@ def told_of(text: str, question: Question) -> str:
     if question.reply != "answer" and asked_for(text):
         return ""
     return "diagnose" if says("failing", text) else "explain" if says("taking", text) else ""
+
+
+def is_sure(found: "Diagnosis | None") -> bool:
+    """Whether the evidence clearly speaks for a cause."""
+    return found is not None and bool(found.causes) and found.causes[0].score >= SURE
 
 
 def _likeliest(text: str, question: Question) -> "Entry | None":
