@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 from bot.intake import quantities
 from bot.intake.lexicon import Word
+from bot.intake.names import may_begin_card
 from bot.intake.options import is_command
 from bot.intake.sheet import Sheet
+from bot.intake.ways import MARKS_OF_WAYS, asks_how
 
 QUESTION_ORDER = (
     "help", "own", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "budget", "compare",
@@ -43,7 +45,8 @@ SUBSTANCE = frozenset(
 )
 TOLD_LATER = frozenset(
     ("epochs", "samples", "tokens", "task", "rank", "concurrency", "new_tokens", "hours", "kv_dtype", "gpu_count",
-     "nodes", "host_ram_gib", "num_generations", "max_completion_len", "loss", "framework", "images", "tensor")
+     "nodes", "host_ram_gib", "num_generations", "max_completion_len", "loss", "framework", "images", "tensor",
+     "factor")
 )  # fmt: skip
 """What goes on from a run that was spoken of, and says nothing without one."""
 WEAK = frozenset({"size", "hardware", "seq_len"})
@@ -68,7 +71,7 @@ def asked_in(sheet: Sheet) -> Asked:
     cues = sheet.questions
     return Asked(
         question=_question(sheet, cues),
-        marked="?" in sheet.text or "吗" in sheet.text or bool(cues) or _begins_as_question(sheet),
+        marked=bool(cues) or any(sign in sheet.text for sign in MARKS) or _begins_as_question(sheet),
         domain=sheet.has("cue", value="domain"),
         elsewhere=sheet.has("cue", value="elsewhere") or _is_of_games(sheet),
         chatter=sheet.has("cue", value="chatter"),
@@ -79,6 +82,7 @@ def asked_in(sheet: Sheet) -> Asked:
 OF_MODELS = frozenset(("model", "models", "llm", "llms", "模型", "lora", "qlora"))
 LARGEST = frozenset({"max", "maximum", "maximal", "largest", "longest", "biggest", "highest"})
 LARGEST_ZH = ("最大", "最长", "最多", "最高")
+MARKS = ("?", "吗", "哪", "什么", "啥", "怎", "咋", "如何", "是否", "多少", "为何", "么")
 HOW = frozenset({"how", "what", "which", "max", "maximum"})
 ABLE = frozenset({"can", "could", "possible"})
 HOW_MUCH = (("多", "大"), ("多", "少"), ("多", "长"), ("多", "高"), ("几",), ("最", "大"), ("最", "多"), ("最", "长"))
@@ -110,11 +114,24 @@ def read_questions(sheet: Sheet) -> None:
         word = sheet.phrase(index, "question")
         if word and word.end > past and not _is_size_of_card(sheet, index):
             sheet.questions.add(word.value)
+            sheet.asked_at[word.value] = index
             past = word.end
+        elif word is None and sheet.tokens[index].text in MARKS_OF_WAYS and (way := asks_how(sheet, index)):
+            sheet.questions.add(way)
+            past = index + 1
         if (key := sheet.phrase(index, "key")) and key.value in ASKED_OF and _asks_how_large(sheet, key):
             sheet.questions.add(ASKED_OF[key.value])
             sheet.questions.discard("time")
-        sheet.against = sheet.against or sheet.phrase(index, "against") is not None
+        sheet.against = sheet.against or _sets_against(sheet, index)
+
+
+def _sets_against(sheet: Sheet, index: int) -> bool:
+    """Whether a word sets one thing against another; "=" does before a number or a card: "A100 80G = 2x A100 40G"."""
+    word = sheet.phrase(index, "against")
+    if word is None or sheet.tokens[index].text != "=":
+        return word is not None
+    behind = sheet.tokens[index + 1] if index + 1 < len(sheet.tokens) else None
+    return behind is not None and (behind.kind == "number" or may_begin_card(behind.text))
 
 
 def _left_open(sheet: Sheet) -> list[str]:
@@ -163,6 +180,8 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
         cues = cues - {"compare"}
     if any(reading.field in SUBSTANCE for reading in sheet.readings):
         cues = cues - {"help"}
+    if "diagnose" in cues:
+        cues = cues - ({"diagnose"} if _asks_of_another(sheet) else set() if _is_contrasted(sheet) else {"explain"})
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
         cues = cues - {"time"}
     named = next((question for question in QUESTION_ORDER if question in cues), None)
@@ -176,6 +195,24 @@ def _alternatives(sheet: Sheet) -> bool:
     several = any(len(sheet.values(name)) > 1 for name in RIVAL_FIELDS)
     enough = bool(sheet.questions & {"fit", "may"}) or _begins_as_question(sheet)
     return sheet.against and several and not (enough and _or_is_needed(sheet))
+
+
+def _asks_of_another(sheet: Sheet) -> bool:
+    """Whether it is asked, once a failure was told, if something fits: "OOM on 4. will 8 be enough?"."""
+    failed = sheet.asked_at.get("diagnose", -1)
+    asks = sheet.text.rstrip(" .!。！").endswith(("?", "吗", "么", "不", "嘛", "没", "不行"))
+    return asks and any(sheet.asked_at.get(name, -1) > failed for name in ("fit", "may")) and not _is_hoped(sheet)
+
+
+def _is_contrasted(sheet: Sheet) -> bool:
+    """Whether a failure is held against something else: another model that runs, or what was thought."""
+    several = any(len(sheet.values(name)) > 1 for name in ("model", "size"))
+    return several or _is_hoped(sheet)
+
+
+def _is_hoped(sheet: Sheet) -> bool:
+    """Whether it says what was thought: "thought it only needs 32GB", 按理应该够."""
+    return sheet.has("hoped")
 
 
 def _or_is_needed(sheet: Sheet) -> bool:

@@ -2,7 +2,7 @@
 
 from bot.intake import quantities
 from bot.intake.keyed import LIMITS
-from bot.intake.names import card_named
+from bot.intake.names import KnownCard, card_named, may_begin_card
 from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
@@ -174,15 +174,40 @@ def _role_behind(sheet: Sheet, end: int) -> str | None:
 
 
 def _role_beside_a_card(sheet: Sheet, start: int, memory: Quantity) -> str | None:
-    """``4090 加 64G 内存``: 内存 is loosely said of cards, too, but not of one that is named and has another size."""
-    if "".join(token.text for token in sheet.tokens[memory.end : memory.end + 2]) != "内存":
+    """``4090 加 64G 内存``, ``8*4090, 256G memory``: said of cards, too, but not beside one of another size."""
+    behind = [token.text for token in sheet.tokens[memory.end : memory.end + 2]]
+    if "".join(behind) != "内存" and behind[:1] not in (["memory"], ["mem"]):
         return None
-    for end in range(start, max(0, start - LONGEST_NAME), -1):
-        cards = [card_named(sheet.words(at, end)) for at in range(max(0, end - LOOK_BACK), end)]
-        card = next((one for one in cards if one is not None), None)
-        if card is not None:
-            return "host_ram_gib" if end < start or memory.value not in card.sizes else None
-    return None
+    if _is_of_cards_elsewhere(sheet, start):
+        return "host_ram_gib"
+    cards = [(card, at) for at in range(len(sheet.tokens)) if (card := _card_from(sheet, at))]
+    unlike = cards and not any(_may_be_of(sheet, card, at, memory.value) for card, at in cards)
+    return "host_ram_gib" if unlike else None
+
+
+def _is_of_cards_elsewhere(sheet: Sheet, start: int) -> bool:
+    """Whether another memory of the message is said to be that of cards: "24G显存 64G内存"."""
+    for at in range(len(sheet.tokens)):
+        other = quantities.memory_gb(sheet.tokens, at) if at != start else None
+        words = "".join(token.text for token in sheet.tokens[other.end : other.end + 2]) if other else ""
+        if words.startswith(("显存", "vram")):
+            return True
+    return False
+
+
+def _card_from(sheet: Sheet, at: int) -> KnownCard | None:
+    """The card whose name begins at a token and is no size of memory."""
+    if quantities.memory_gb(sheet.tokens, at) or not may_begin_card(sheet.tokens[at].text):
+        return None
+    ends = range(min(len(sheet.tokens), at + LOOK_BACK), at, -1)
+    return next((card for end in ends if (card := card_named(sheet.words(at, end)))), None)
+
+
+def _may_be_of(sheet: Sheet, card: KnownCard, at: int, memory_gb: float) -> bool:
+    """Whether a memory is that of a card, of so many as are counted, or the one that it shares with its computer."""
+    near = (quantities.small_count(sheet.tokens, one) for one in range(max(0, at - LOOK_BACK), at))
+    counts = {number.value for number in near if number}
+    return card.unified or any(memory_gb == size or memory_gb / size in counts for size in card.sizes)
 
 
 def _role_of_file(sheet: Sheet, start: int, end: int) -> str | None:

@@ -15,7 +15,8 @@ from bot.intake.sheet import Sheet
 LONGEST_NAME = 7
 FILLERS = frozenset(
     {"(", ")", ",", "的", "-", "mig", "gpu", "gpus", "card", "cards", "卡", "张", "块", "显卡", "nvidia", "x", "*", "×",
-    "of", "with", "having"}
+    "of", "with", "having", "魔", "改", "版", "本", "modded", "mod", "modified", "带", "是", "有", "存", "显", "has",
+     "each"}
 )  # fmt: skip
 VARIANTS = frozenset({"ti", "tis", "super", "d", "dv", "s", "m", "g", "gb", "x", "laptop", "mobile"})
 ONES = frozenset({"a", "an", "one", "single", "my"})
@@ -145,7 +146,7 @@ class _Cluster:
         if self.tokens[at].text in ONES and not self._glued(at + 1) and self._is_hardware(at + 1):
             return 1, at + 1
         number = self._any_count(at)
-        if number is None or self._ends_a_word(at):
+        if number is None or self._ends_a_word(at) or quantities.memory_gb(self.tokens, at):
             return None, at
         following = self._text(number.end) if self.sheet.is_free(number.end, number.end + 1) else ""
         if following in quantities.TIMES and self._is_hardware(number.end + 1):
@@ -153,7 +154,8 @@ class _Cluster:
         if following in COUNT_WORDS or (following in ("个", "gpu") and self._text(number.end + 1) in COUNT_WORDS):
             return number.value, number.end + 1
         start = number.end + (following == "个")
-        if self._is_counted_memory(start) or (number.end == at + 1 and self._is_spelled(at, start)):
+        few = number.value <= MOST_PLAIN
+        if (few and self._is_counted_memory(start)) or (number.end == at + 1 and self._is_spelled(at, start)):
             return number.value, start
         if following == "of" and (past := self._past_of(at, number.end + 1)):
             return number.value, past

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from bot.intake import quantities
 from bot.intake.names import card_named, model_named
 from bot.intake.quantities import Quantity
-from bot.intake.sheet import Sheet
+from bot.intake.sheet import Reading, Sheet
 
 LIMITS: dict[str, tuple[float, float]] = {
     "micro_batch": (1, 1_000_000),
@@ -47,6 +47,7 @@ LEAST_ROWS = 100
 COUNTED_THINGS = frozenset({"num_generations", "images", "lora_slots"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
 AMOUNTS = frozenset({"samples", "epochs"})
+MEMORIES = frozenset({"memory_gb", "host_ram_gib"})
 MACHINES = frozenset({"gpu_count", "nodes"})
 CHANGES = frozenset({"/", "、", "改", "成", "到", "为", "变", "换", "→", "-", ">", "to", "vs"})
 BELOW_ZERO = frozenset({"minus", "negative", "负"})
@@ -57,7 +58,9 @@ COUNTABLE = AMOUNTS | MACHINES | {"concurrency"}
 LINKS = frozenset(
     {"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "up", "down", "为", "是", "设", "成", "到", "约", "开",
      "改", "加", "调", "升", "降", "减", "换", "用", "都", "各", "大", "小", "只", "才", "就", "从", "from",
-     "about", "around", "set"}
+     "about", "around", "set", "拉", "提", "涨", "拖", "缩", "砍", "压", "增", "往", "上", "下", "高", "低", "至", "取",
+     "给", "也", "仅", "已", "经", "了", "最", "多", "少", "长", "→", ">", "≈", "≥", "above", "below", "just",
+     "only", "already", "even", "was", "were", "be", "like", "say", "being", "as", "low", "high", "goes", "becomes"}
 )  # fmt: skip
 AT_ONCE = frozenset({"concurrent", "simultaneous", "parallel"})
 TOKEN_WORDS = frozenset({"tokens", "token", "tok", "toks", "字", "response", "responses"})
@@ -99,7 +102,8 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
         return False
     position = key.end
     while position < len(sheet.tokens) and sheet.tokens[position].text in LINKS | {"-", "_"} and position < key.end + 3:
-        if sheet.tokens[position].text in "-_" and not sheet.tokens[position].glued:
+        below_zero = quantities.signed(sheet.tokens, position) is not None
+        if sheet.tokens[position].text in "-_" and (below_zero or not sheet.tokens[position].glued):
             break
         position += 1
     each = sheet.tokens[start].text in EACH
@@ -109,7 +113,7 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     found = Quantity(-found.value, found.end) if found and below else found or _nothing(sheet, position)
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
         return False
-    if _is_counted_before(sheet, start):
+    if _is_counted_before(sheet, start) or _is_measured_before(sheet, key.value, start, found.end):
         return False
     before = key.value == "concurrency" or key.value in AMOUNTS
     if before and _is_named(sheet, found.end):
@@ -120,6 +124,8 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     if _is_length_of_users(sheet, field, start, found.end):
         field, found = "seq_len", quantities.counted(sheet.tokens, position, binary=True) or found
     note_number(sheet, field, found.value, start, found.end, f'the number behind "{name}"')
+    if field == "rank" and sheet.tokens[start].text == "lora":
+        sheet.readings.append(Reading("method", "lora", name, f'"{name}" is of LoRA', start, key.end))
     _read_more(sheet, field, found.end)
     return True
 
@@ -152,6 +158,14 @@ def _is_counted_before(sheet: Sheet, start: int) -> bool:
     apart = not number.glued or sheet.tokens[first - 1].kind != "word"
     own = number.kind == "number" and number.number == int(number.number) and apart and not sheet.taken[first]
     return own and card_named(sheet.words(first, start)) is None
+
+
+def _is_measured_before(sheet: Sheet, field: str, start: int, end: int) -> bool:
+    """Whether a memory stands before its word and the one behind has a word of its own: 12G显存 32G内存."""
+    if field not in MEMORIES or (word := sheet.phrase(end, "key")) is None or word.value not in MEMORIES:
+        return False
+    before = (quantities.memory_gb(sheet.tokens, at) for at in range(max(0, start - 3), start))
+    return any(memory is not None and memory.end == start for memory in before)
 
 
 def _is_told(sheet: Sheet, end: int) -> bool:

@@ -54,6 +54,11 @@ class Lexicon:
         """The values of a section in the order of the file."""
         return self._values.get(section, ())
 
+    def phrases(self, section: str) -> dict[str, str]:
+        """Every phrase of a section with its value."""
+        known = (one for group in self._by_initial.values() for one in group)
+        return {phrase: value for phrase, name, value in known if name == section}
+
     def words(self, *sections: str) -> dict[str, tuple[str, str]]:
         """Every one-word phrase of these sections with its section and value: what a typo may have meant."""
         return self._words_of(sections)

@@ -17,7 +17,8 @@ _CALL = re.compile(r"\b(?:\w*TrainingArguments|\w+Config|FastLanguageModel\.\w+|
 _MODELFILE = re.compile(r"^FROM[ \t]+\S+[ \t]*$", re.MULTILINE)
 _BEHIND = (
     r"(?P<command>.*\s--?[A-Za-z][\w.-]*(?:[ =](?!(?:on|in|for|with|and|how|can|does|will)\s)[^\s,;，；。]+)?)"
-    r"[,;，；。]?\s*(?P<words>(?:on|in|for|with|and|how|can|does|will|[\u4e00-\u9fff])\S*[^\n]*)$"
+    r"[,;，；。]?\s*(?P<words>(?:(?:on|in|for|with|and|how|can|does|will|what|which|is|why|but|got|gets|fits?|ooms?)\b"
+    r"|[\u4e00-\u9fff]|(?<=[，；。,;\s])\d+[ ]?(?:[张块卡台×*]|[xX*]\s?[A-Za-z\d]))\S*[^\n]*)$"
 )
 """A command of one line up to its last option, and the words that go on behind it."""
 LEAST_KEYS = 3
@@ -53,6 +54,11 @@ def _may_hold(text: str) -> bool:
         return True
     keys = len(_KEYS.findall(text)) + text.count('":')
     return keys >= LEAST_KEYS and ("\n" in text.strip() or text.lstrip().startswith("{"))
+
+
+def words_of(reading: "Reading", text: str) -> str:
+    """The words around a paste; of a message of one line all of it, as its words may be in front, too."""
+    return reading.words if "\n" in text.strip() else text
 
 
 def run_of_paste(reading: "Reading", before: dict[str, Any] | None) -> dict[str, Any]:

@@ -21,7 +21,8 @@ HAN_DIGITS = {
     "十": 10,
     "单": 1,
 }
-MEMORY_UNITS = {"g": 1.0, "gb": 1.0, "gib": 1.0, "gigs": 1.0, "gig": 1.0, "t": 1000.0, "tb": 1000.0, "mb": 0.001}
+MEMORY_UNITS = {"g": 1.0, "gb": 1.0, "gib": 1.0, "gigs": 1.0, "gig": 1.0, "t": 1000.0, "tb": 1000.0, "mb": 0.001,
+                "gbs": 1.0, "gs": 1.0}  # fmt: skip
 SIZE_UNITS = {"b": 1.0, "bn": 1.0, "m": 0.001}
 MULTIPLIERS = {"k": 1000, "m": 1_000_000, "千": 1000, "万": 10_000, "w": 10_000}
 SPELLED = {"million": 1_000_000, "mil": 1_000_000, "thousand": 1000}
@@ -60,10 +61,15 @@ def signed(tokens: list[Token], start: int) -> Quantity | None:
     """A plain number, with its minus sign when that stands free of what comes before."""
     if start < len(tokens) and tokens[start].kind == "number":
         return Quantity(tokens[start].number, start + 1)
-    minus = start + 1 < len(tokens) and tokens[start].text == "-" and not tokens[start].glued
+    minus = start + 1 < len(tokens) and tokens[start].text == "-" and _is_free_minus(tokens, start)
     if minus and tokens[start + 1].kind == "number" and tokens[start + 1].glued:
         return Quantity(-tokens[start + 1].number, start + 2)
     return None
+
+
+def _is_free_minus(tokens: list[Token], start: int) -> bool:
+    """Whether a hyphen stands free or behind a sign that sets a value: "batch -1", "batch:-1"."""
+    return not tokens[start].glued or (start > 0 and tokens[start - 1].text in ":=")
 
 
 def _glued_unit(tokens: list[Token], end: int) -> str:
@@ -130,6 +136,9 @@ def memory_gb(tokens: list[Token], start: int) -> Quantity | None:
     plain = Quantity(plain.value, plain.end + 1) if measured else plain
     token = tokens[plain.end]
     spaced = token.glued or token.text in ("gb", "gib", "tb", "g", "gigs", "gig")
+    behind = tokens[plain.end + 1 : plain.end + 2]
+    if not token.glued and behind and behind[0].glued and behind[0].kind == "number":
+        return None  # the cards of "8 GB200"
     if spaced and token.text in MEMORY_UNITS:
         return Quantity(plain.value * MEMORY_UNITS[token.text], plain.end + 1)
     return None

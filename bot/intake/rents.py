@@ -18,7 +18,8 @@ def rents_in(sheet: Sheet, asked: Asked) -> dict[str, Any] | None:
     if any(sheet.values(name) for name in (*OF_A_RUN, *AMOUNTS)):
         return None
     rent = sheet.has("rent")
-    money = bool(sheet.questions & MONEY) or (rent and bool(sheet.questions & HOW_MUCH))
+    named = asked.marked and any(one.gpu for one in sheet.values("hardware"))
+    money = bool(sheet.questions & MONEY) or (rent and (named or bool(sheet.questions & HOW_MUCH)))
     if not money or not (sheet.values("hardware") or (rent and asked.domain)):
         return None
     return _asked_for(sheet)

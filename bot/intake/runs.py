@@ -1,6 +1,7 @@
 """From readings to runs: every combination that is asked about, each with only what the message said."""
 
 import math
+import re
 from itertools import pairwise, product
 from typing import Any
 
@@ -18,8 +19,12 @@ from estimator.step.quantised import BITSANDBYTES_4BIT
 
 Fields = dict[str, Any]
 
+_WITHOUT_SIZE = re.compile(r" \(\d+GB\)$")
+"""What the catalogue's name ends with where cards of several sizes go by it: Ascend 910B (64GB)."""
 MOST_RUNS = 8
 TRAINING_METHODS = ("full", "lora", "qlora")
+LEAST_SHOWN = 0.9
+"""Of a card's memory, what its driver may show: 11 GB of a K80's 12, 22 of an A10G's 24."""
 SAME_CARD = 0.05
 """Stated and marketed memory this close mean one card: an H20 of 96 or 98 GB."""
 SERVING = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "n_gpu_layers", "ubatch", "moe_on_cpu",
@@ -118,6 +123,8 @@ def _shared_fields(sheet: Sheet) -> Fields:
         fields["params_b"] = sheet.values("params_b")[-1]
     if tasks := _tasks(sheet):
         fields["task"] = tasks
+    if versions := sheet.values("version"):
+        fields["stack"] = dict(versions)
     told = stage_fields(sheet)
     if "engine" in told.get("rl", {}):
         fields.pop("engine", None)
@@ -223,10 +230,10 @@ def _card_name(hardware: Hardware) -> str:
     if stated is None:
         return full_card_name(name)
     usual = card.memory_gb or 0
-    if abs(usual / stated - 1) <= SAME_CARD:
+    if abs(usual / stated - 1) <= SAME_CARD or usual > stated >= usual * LEAST_SHOWN:
         alone = full_card_name(name) if usual == stated else name
         return f"{name} {usual:g}GB" if card.several_sizes and usual == stated else alone
-    return f"{name} {stated:g}GB"
+    return f"{_WITHOUT_SIZE.sub('', name)} {stated:g}GB"
 
 
 def _shapes(sheet: Sheet) -> list[Fields]:

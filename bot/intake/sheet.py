@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bot.intake.lexicon import Word, lexicon
+from bot.intake.spelled import spelled
 from bot.intake.tokens import Token, clean, tokenize
 
 
@@ -30,6 +31,7 @@ class Sheet:
     invalid: list[str] = field(default_factory=list)
     declined: set[str] = field(default_factory=set)
     questions: set[str] = field(default_factory=set)
+    asked_at: dict[str, int] = field(default_factory=dict)
     against: bool = False
     guesses: int = 0
     found: list[tuple[Word, ...]] = field(default_factory=list)
@@ -38,7 +40,7 @@ class Sheet:
     @classmethod
     def of(cls, message: str) -> "Sheet":
         """A fresh sheet for a message as typed."""
-        text = clean(message)
+        text = spelled(clean(message))
         tokens = tokenize(text)
         known = lexicon()
         found = [known.at(tokens, index) for index in range(len(tokens))]

@@ -1,6 +1,6 @@
 """Parts of one set of cards that stand apart in the message: "H100 NVL … 4 cards", "A100 … on 2 nodes"."""
 
-from bot.intake.hardware import Hardware
+from bot.intake.hardware import ALSO, Hardware
 from bot.intake.names import card_named
 from bot.intake.sheet import Reading, Sheet
 
@@ -8,6 +8,7 @@ ACROSS = frozenset({"across", "over", "between", "spread"})
 """Words before nodes that say that the cards counted before are of all of them."""
 IN_USE = frozenset("用占涨到降升减加调开改") | {"up", "down", "to", "at", "from", "about", "around", "set"}
 """Words between "memory" and a number that is of what is in use."""
+EACH = frozenset({"各", "每", "每张", "每块", "每卡", "张", "each", "apiece", "per", "自"})
 MOST_IN_A_NODE = 8
 SAME_SIZE = 0.05
 
@@ -24,6 +25,7 @@ def join_parts(sheet: Sheet) -> None:
         _join_memory(sheet, one)
     for part in _sets(sheet):
         _settle_total(part.value)
+    _set_amounts_apart(sheet)
 
 
 def _read_stated_memory(sheet: Sheet) -> None:
@@ -32,6 +34,28 @@ def _read_stated_memory(sheet: Sheet) -> None:
         words = {token.text for token in sheet.tokens[one.start : one.end]}
         if not words & IN_USE and not any(cards.memory_gb for cards in sheet.values("hardware")):
             _renamed(sheet, one, "hardware", Hardware(memory_gb=one.value))
+
+
+def _set_amounts_apart(sheet: Sheet) -> None:
+    """A memory beside named cards that is of none of them, and no alternative, is an amount that is spoken of."""
+    named = [one for one in _sets(sheet) if one.value.gpu and one.value.card]
+    for one in _sets(sheet) if named and not sheet.against else []:
+        alone: Hardware = one.value
+        among = one.start > 0 and sheet.tokens[one.start - 1].text in ALSO
+        if not alone.memory_gb or alone.gpu or alone.count or alone.slice or alone.usable or among:
+            continue
+        if _is_of_each(sheet, one) and len(named) == 1 and not named[0].value.memory_gb:
+            named[0].value.memory_gb = alone.memory_gb
+            _renamed(sheet, one, "memory_gb", alone.memory_gb)
+        else:
+            _renamed(sheet, one, "used_gb", alone.memory_gb)
+
+
+def _is_of_each(sheet: Sheet, reading: Reading) -> bool:
+    """Whether a memory is said of each card: 两块K80各自11G, "4x A10G, 22GB each"."""
+    before = {token.text for token in sheet.tokens[max(0, reading.start - 2) : reading.start]}
+    behind = {token.text for token in sheet.tokens[max(0, reading.end - 1) : reading.end + 2]}
+    return bool(EACH & (before | behind))
 
 
 def _sets(sheet: Sheet) -> list[Reading]:

@@ -26,6 +26,8 @@ _SPELLED_OUT = re.compile(rf"(?<!{_NO_DIGIT})[一二三四五六七八九][{_HAN
 _DIGITS = {"〇": "0"} | {digit: str(value) for value, digit in enumerate("零一二三四五六七八九")}
 _EXPERTS = re.compile(r"(?<!\d)(8|16) ?[*×] ?(?=\d{1,3} ?[bB]\b)")
 """Mixtures of experts with another sign of multiplication in their names: Mixtral 8*7B."""
+_WIDE_COMMA = re.compile(r"(?<=\d)，(?=\d)")
+"""A comma of Chinese text stands between two numbers, never inside one: bs1，744G内存."""
 _ESCAPED_DOT = re.compile(r"(?<=\d)___(?=\d)")
 """How ModelScope's cache writes the dot of Qwen2.5."""
 _TOKEN = re.compile(
@@ -57,7 +59,7 @@ class Token(NamedTuple):
 
 def clean(text: str) -> str:
     """The message without mentions and link hosts, full-width forms folded; what follows a host may name a model."""
-    folded = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
+    folded = unicodedata.normalize("NFKC", _WIDE_COMMA.sub(", ", text[:MAX_CHARACTERS]))
     plain = _EXPERTS.sub(r"\1x", _ESCAPED_DOT.sub(".", _LINKS.sub(" ", _MENTIONS.sub(" ", folded))))
     return _SPELLED_OUT.sub(lambda digits: "".join(_DIGITS[one] for one in digits[0]), plain)
 

@@ -28,7 +28,8 @@ from bot.intake.hardware import read_hardware
 from bot.intake.keyed import read_keyed_numbers
 from bot.intake.models import read_models, read_shy_models
 from bot.intake.options import read_refusals, read_unknown_names
-from bot.intake.pasted import pasted, run_of_paste
+from bot.intake.pasted import pasted, run_of_paste, words_of
+from bot.intake.relative import multiplied, read_factors
 from bot.intake.rents import claimed_rents, rents_in
 from bot.intake.runs import Fields, spoken_runs, with_facts, with_open_readings
 from bot.intake.settled import settled
@@ -39,6 +40,7 @@ from bot.intake.stand_ins import with_stand_ins
 from bot.intake.together import join_parts
 from bot.intake.tokens import clean
 from bot.intake.typos import read_typos
+from bot.intake.versions import read_versions
 
 if TYPE_CHECKING:
     from bot.reading.read import Reading
@@ -88,6 +90,8 @@ def read_sheet(text: str) -> Sheet:
     """All fields of one message, the surest kinds of reading first."""
     sheet = Sheet.of(text)
     read_refusals(sheet)
+    read_versions(sheet)
+    read_factors(sheet)
     read_token_amounts(sheet)
     read_economics(sheet)
     read_sequence_parallel(sheet)
@@ -127,7 +131,7 @@ def words_around(text: str) -> Sheet:
 def _understand_one(text: str, previous: Question | None) -> Question:
     paste = pasted(text)
     if paste is not None:
-        return _of_paste(paste, previous)
+        return _of_paste(paste, words_of(paste, text), previous)
     claimed = _claimed(text)
     if claimed is not None:
         return claimed
@@ -142,7 +146,7 @@ def _understand_one(text: str, previous: Question | None) -> Question:
         return _of_rents(sheet, rents)
     if not is_ours(sheet, asked, previous is not None):
         return Question("ignore", "other")
-    spoken = _merged(spoken_runs(sheet), previous, asked)
+    spoken = [multiplied(run, sheet.values("factor")) for run in _merged(spoken_runs(sheet), previous, asked)]
     return _question(sheet, asked, [settled(run, asked.domain) for run in spoken], previous)
 
 
@@ -164,18 +168,30 @@ def _of_rents(sheet: Sheet, rents: Fields) -> Question:
     return Question("answer", "price", spoken, known, readings=sheet.readings, rents=rents)
 
 
-def _of_paste(paste: "Reading", previous: Question | None) -> Question:
+NAMED_BESIDE = ("model", "gpu", "memory_gb", "gpu_count", "nodes", "host_ram_gib")
+"""What the words beside a config may say, where that leaves it open."""
+
+
+def _of_paste(paste: "Reading", words: str, previous: Question | None) -> Question:
     """The question about a config or command: what the words around it ask, else whether it fits."""
     if paste.error:
         return Question("clarify", "other", paste=paste)
     before = previous.spoken[0] if previous and previous.spoken else None
     run = run_of_paste(paste, before)
-    asked = asked_in(words_around(paste.words)).question if paste.words else None
+    asked = asked_in(words_around(words)).question if words else None
+    if words and not (run.get("model") and run.get("gpu")):
+        run = {**_named_beside(words_around(words)), **run}
     question = asked or ("fit" if run.get("gpu") else "need_memory")
     missing = [name for name in ("model", "gpu") if not run.get(name)]
     runs, open_ones = with_open_readings([run]) if run.get("model") else ([run], [])
     reply = "answer" if run.get("model") else "clarify"
     return Question(reply, question, [run], [with_facts(one) for one in runs], [*open_ones, *missing], paste=paste)
+
+
+def _named_beside(sheet: Sheet) -> Fields:
+    """Model, cards and memory that the words beside a config name, where they name one of each."""
+    spoken = spoken_runs(sheet)
+    return {name: spoken[0][name] for name in NAMED_BESIDE if len(spoken) == 1 and name in spoken[0]}
 
 
 def _question(sheet: Sheet, asked: Asked, spoken: list[Fields], previous: Question | None) -> Question:

@@ -1,0 +1,149 @@
+"""What is asked, however it is worded; changes told against what was; versions; Chinese names of families."""
+
+from typing import Any
+
+import pytest
+
+from bot.intake.understand import Question, read_sheet, understand
+
+
+def fields(question: Question, name: str) -> list[Any]:
+    return [run.get(name) for run in question.runs]
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("7b lora 24g 爆显存，怎么把占用压下去", "advice"),
+        ("qwen2.5 14b qlora OOM on a 3060, how do I solve this", "advice"),
+        ("qwen2.5 14b qlora 3060 显存不够咋处理", "advice"),
+        ("llama3 8b lora 3090 显存怎么才涨了这么点", "explain"),
+        ("llama3 8b 推理显存怎么算", "explain"),
+        ("how do I calculate the vram of llama3 8b", "explain"),
+        ("13b 全参 A100 80G 为什么会爆", "diagnose"),
+        ("13b full on A100 80G OOM, why", "diagnose"),
+        ("13b full OOM on A100 80G but 7b is fine, why", "explain"),
+        ("mistral 7b lora OOM on a 3090, thought 16GB is plenty?", "explain"),
+        ("7b lora OOM on a 3060. will a 3090 be enough?", "fit"),
+        ("32b lora 爆显存了，换成A100 80G够吗", "fit"),
+        ("7b lora 2x3090, exit code 137", "diagnose"),
+        ("qwen3 8b lora 显示占 20G 正常吗", "explain"),
+        ("how large a qwen3 can I serve on 2x4090", "max_model"),
+        ("H200 per day?", "price"),
+        ("number of hours to finetune 7b on 4x4090 with 20k samples of 1k tokens", "time"),
+    ],
+)
+def test_the_question(text: str, question: str) -> None:
+    assert understand(text).question == question
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("7b lora bs1，64G内存", "micro_batch", 1),
+        ("7b lora batch:-2", "micro_batch", None),
+        ("长度拉到16k", "seq_len", 16384),
+        ("batch 提到 8", "micro_batch", 8),
+        ("4090 128G memory", "host_ram_gib", 128),
+        ("12G显存 32G内存", "host_ram_gib", 32),
+        ("32g内存 4060 8g", "host_ram_gib", 32),
+        ("4x A100 with 160GB memory", "host_ram_gib", None),
+        ("mac studio m2 ultra 192G内存", "host_ram_gib", None),
+        ("7b lora 实测19.5G", "hardware", None),
+        ("vllm 0.10.2 gpu util 0.85", "gpu_memory_utilization", 0.85),
+        ("lora_r 64", "method", "lora"),
+        ("强化学习", "stage", "grpo"),
+        ("no fa2", "attention", "eager"),
+    ],
+)
+def test_what_a_number_or_word_is(text: str, field: str, value: object) -> None:
+    assert {one.field: one.value for one in read_sheet(text).readings}.get(field) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("half the length?", "seq_len", 2048),
+        ("长度砍半", "seq_len", 2048),
+        ("序列长度缩到一半呢", "seq_len", 2048),
+        ("what about twice the batch size", "micro_batch", 8),
+        ("batch翻倍呢", "micro_batch", 8),
+        ("batch开3倍", "micro_batch", 12),
+        ("double the cards", "gpu_count", 4),
+        ("卡数翻倍", "gpu_count", 4),
+        ("half the rank", "adapter", {"rank": 16}),
+    ],
+)
+def test_a_size_told_against_what_was(text: str, name: str, value: object) -> None:
+    said = ["qwen2.5 7b lora r32 bs4 seq 4096 2x3090"]
+    after = understand(text, said)
+    assert fields(after, name) == [value]
+    assert fields(after, "model") == ["qwen2.5 7b"]
+
+
+def test_a_factor_of_something_else_changes_no_size() -> None:
+    assert "micro_batch" not in understand("does half precision double the speed of 7b lora?").runs[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "resolved"),
+    [
+        ("百川2-13B lora", "baichuan-inc/Baichuan2-13B-Base"),
+        ("通义千问2.5-14B 推理", "Qwen/Qwen2.5-14B"),
+        ("通义千问Qwen2.5-14B 推理", "Qwen/Qwen2.5-14B"),
+        ("书生浦语2 20b lora", "internlm/internlm2-20b"),
+        ("智谱 chatglm3-6b lora", "zai-org/chatglm3-6b"),
+        ("零一万物34b lora", "01-ai/Yi-34B"),
+    ],
+)
+def test_a_family_by_its_chinese_name(text: str, resolved: str) -> None:
+    assert set(fields(understand(text), "resolved_model")) == {resolved}
+
+
+@pytest.mark.parametrize(
+    ("text", "stack"),
+    [
+        ("vllm 0.11 qwen3-8b 4090", {"vllm": "0.11"}),
+        ("transformers==4.45.2 torch 2.4 7b full", {"transformers": "4.45.2", "torch": "2.4"}),
+        ("cuda 12.1 7b full 80g", None),
+        ("vllm 0.9 gpu util qwen3-8b 24g", None),
+    ],
+)
+def test_versions(text: str, stack: dict[str, str] | None) -> None:
+    found = understand(text).runs[0]
+    assert found.get("stack") == stack
+    assert found.get("gpu_count") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu", "memory"),
+    [
+        ("2080ti魔改22g 两张 7b lora", "RTX 2080 Ti 22GB", 22),
+        ("两块K80 各11G 7b lora", "K80", 11),
+        ("4张A10G 每张22G 7b lora", "A10G", 22),
+        ("qwen3 8b lora shows 21GB on 3090, why", "3090", None),
+        ("gemma-3-27b IQ4_XS 18GB on my rtx 4080", "rtx 4080", None),
+        ("-c 32768 12GB card 7b", "12GB", 12),
+    ],
+)
+def test_memory_and_cards(text: str, gpu: str, memory: float | None) -> None:
+    found = understand(text)
+    assert (set(fields(found, "gpu")), set(fields(found, "memory_gb"))) == ({gpu}, {memory})
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "sglang qwen3-32b on 2x RTX 3090 + 64 GB RAM: --context-length 16384 --tp-size 2, can that work",
+            {"gpu": "RTX 3090", "gpu_count": 2, "host_ram_gib": 64, "model": "qwen3-32b", "context_len": 16384},
+        ),
+        (
+            "vllm serve Qwen/Qwen3-32B -tp 4 --max-model-len 10000 --dtype float16，4张A10每张24g，启动时显存不足",
+            {"gpu": "A10", "gpu_count": 4, "context_len": 10000, "precision": "fp16"},
+        ),
+    ],
+)
+def test_words_beside_a_command_say_what_it_leaves_open(text: str, wanted: dict[str, object]) -> None:
+    (run,) = understand(text).runs
+    assert {name: run.get(name) for name in wanted} == wanted
