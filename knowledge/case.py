@@ -92,6 +92,8 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
         derived["need_by_shards"] = values["allocated"] * values["shards_total"] // values["shards_loaded"]
     if values.get("trainable_params") and values.get("all_params"):
         derived["trainable_share"] = values["trainable_params"] / values["all_params"]
+    elif values.get("trainable_percent"):
+        derived["trainable_share"] = values["trainable_percent"] / 100
     if total and free is not None:
         derived["share_that_is_free"] = int(100 * free / total) / 100
     if values.get("weights") and values.get("params_b"):

@@ -19,12 +19,12 @@ PRINTED_NUMBERS = re.compile(
     r"(?:\S*Error:? *)?(?:(?:CUDA|HIP|NPU|MPS backend|XPU) out of memory)?[^.\n]{0,20}"
     r"(?:Tried to allocate|total capac|by PyTorch|reserved in total|MPS allocated|cache blocks|KV cache"
     r"|[Ff]ree memory on|emory profiling|model weights|blocks:|buffer size).*"
-    r"|\b\d[\d.,]* ?[KMG]iB\b|https?://\S+|per CPU.*|.*\|.*offload_\w+ *=.*"
+    r"|\b\d[\d.,]* ?[KMG]iB\b|https?://\S+|\S+\.(?:cc|cpp|cu|c):\d+\S*|per CPU.*|.*\|.*offload_\w+ *=.*"
 )
 """What programs print about memory: its numbers are no cards and no lengths."""
 OF_NUMBERS = ("Tried to allocate", "total capac", "by PyTorch", "reserved in total", "MPS allocated", "cache blocks",
               "KV cache", "ree memory on", "emory profiling", "model weights", "blocks:", "buffer size", "iB", "://",
-              "per CPU", "offload_")  # fmt: skip
+              ".c:", ".cc:", ".cpp:", ".cu:", "per CPU", "offload_")  # fmt: skip
 """A line without any of them has none of these numbers."""
 
 
