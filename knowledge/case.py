@@ -90,10 +90,8 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
         derived["others"] = total - free - process
     if values.get("shards_loaded") and values.get("allocated"):
         derived["need_by_shards"] = values["allocated"] * values["shards_total"] // values["shards_loaded"]
-    if values.get("trainable_params") and values.get("all_params"):
-        derived["trainable_share"] = values["trainable_params"] / values["all_params"]
-    elif values.get("trainable_percent"):
-        derived["trainable_share"] = values["trainable_percent"] / 100
+    if share := _trainable_share(values):
+        derived["trainable_share"] = share
     if total and free is not None:
         derived["share_that_is_free"] = int(100 * free / total) / 100
     if values.get("weights") and values.get("params_b"):
@@ -105,6 +103,13 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
     if _is_fp32_stated(log, values):
         derived["stated_fp32"] = "yes"
     return derived | _tensors(values) | _by_parameters(values.get("params_b")) | _cache(values)
+
+
+def _trainable_share(values: dict[str, Any]) -> float | None:
+    """The share of the parameters that are trained, as counts or a percentage say it."""
+    if values.get("trainable_params") and values.get("all_params"):
+        return float(values["trainable_params"] / values["all_params"])
+    return values["trainable_percent"] / 100 if values.get("trainable_percent") else None
 
 
 def _is_square(lowered: str) -> bool:
