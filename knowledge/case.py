@@ -11,6 +11,10 @@ VISIBLE = re.compile(r"(?:cuda|hip|ascend(?:_rt)?)_visible_devices ?[=\"': ]+(\d
 SHAPE = re.compile(r"\b(?:f32|f16|bf16)\[([\d,]{3,60})\]")
 SIZES = re.compile(r"(?<![\d.x*])(\d{1,3}(?:\.\d{1,2})?) ?(g|gb|gib)\b(?! (?:card|gpu|vram)| ?(?:的卡|显卡|卡|显存))")
 LEAST_SQUARE = 1024
+LEAST_VOCABULARY = 20_000
+WIDTHS = range(128, 16_385)
+"""Widths of layers."""
+OTHERS = re.compile(r"process \d+ has [\d.]+ [kmg]ib memory in use")
 PROSE = 1200
 """A longer text prints many sizes."""
 SAME = 0.04
@@ -26,7 +30,8 @@ NAMES = (
     "visible_devices", "card_total", "est_peak", "est_weights", "est_states", "est_activations", "est_logits",
     "est_peak_without_checkpointing", "usable", "vocabulary", "heads", "moe", "vision", "bf16_native",
     "flash_attention", "tensor_fp32", "weights_16bit", "weights_4bit", "weights_saved", "states_bf16", "states_mixed",
-    "kv_per_token", "kv_wanted", "kv_pool", "stated_fp32", "square_tensor",
+    "kv_per_token", "kv_wanted", "kv_pool", "stated_fp32", "square_tensor", "vocabulary_tensor",
+    "process_count",
 )  # fmt: skip
 """Facts by name, beside the numbers of a message."""
 PER_PARAMETER = {"weights_16bit": 2, "weights_4bit": 0.56, "weights_saved": 1.44, "states_bf16": 8, "states_mixed": 16}
@@ -98,11 +103,9 @@ def _derived_facts(log: Log, values: dict[str, Any]) -> dict[str, Any]:
         derived["load_bytes_per_parameter"] = values["weights"] / (values["params_b"] * 10**9)
     if values.get("gpu") or values.get("card_total"):
         derived["gpu_count"] = values.get("gpu_count") or 1
-    if _is_square(log.lowered):
-        derived["square_tensor"] = "yes"
     if _is_fp32_stated(log, values):
         derived["stated_fp32"] = "yes"
-    return derived | _tensors(values) | _by_parameters(values.get("params_b")) | _cache(values)
+    return derived | _seen(log) | _tensors(values) | _by_parameters(values.get("params_b")) | _cache(values)
 
 
 def _trainable_share(values: dict[str, Any]) -> float | None:
@@ -112,10 +115,25 @@ def _trainable_share(values: dict[str, Any]) -> float | None:
     return values["trainable_percent"] / 100 if values.get("trainable_percent") else None
 
 
+def _seen(log: Log) -> dict[str, Any]:
+    """What shapes and lists of processes in the text say."""
+    seen = {
+        "square_tensor": "yes" if _is_square(log.lowered) else None,
+        "vocabulary_tensor": "yes" if _is_vocabulary(log.message.get("tensor_shape")) else None,
+        "process_count": len(OTHERS.findall(log.lowered)) or None,
+    }
+    return {name: value for name, value in seen.items() if value}
+
+
 def _is_square(lowered: str) -> bool:
     """Whether a tensor's last two sides are as long as each other, as those of attention scores are."""
     shapes = ([int(side) for side in found[1].split(",") if side] for found in SHAPE.finditer(lowered))
     return any(len(sides) > 2 and sides[-1] == sides[-2] >= LEAST_SQUARE for sides in shapes)
+
+
+def _is_vocabulary(shape: Any) -> bool:
+    """Whether a tensor has the shape of an embedding: a row for each of many words; numbers of tokens are even."""
+    return isinstance(shape, list) and len(shape) == 2 and shape[0] >= LEAST_VOCABULARY and shape[1] in WIDTHS
 
 
 def _is_fp32_stated(log: Log, values: dict[str, Any]) -> bool:

@@ -91,7 +91,11 @@ def _readings(log: Log) -> list[Fields]:
 
 
 def _task(log: Log) -> str | None:
-    if log.phase in SERVING or str(log.message.get("backend")) in ("vllm", "ggml", "sglang"):
+    if (
+        log.phase in SERVING
+        or str(log.message.get("backend")) in ("vllm", "ggml", "sglang")
+        or "llm(model" in log.lowered
+    ):
         return "serve"
     return "train" if log.phase in TRAINING else None
 

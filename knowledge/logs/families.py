@@ -7,9 +7,10 @@ from typing import Any
 
 import tomli
 
-FIELD = r"<(?:(\w+):)?(size|gb|bytes|int|float)>"
+FIELD = r"<(?:(\w+):)?(size|signed|gb|bytes|int|float)>"
 FORMS = {
     "size": r"(?<!\d\. )(?<![\d.])(?P<{0}>\d[\d,]*\.?\d*) ?(?P<{0}_unit>(?:[KMGTkmgt]i?)?[Bb](?:ytes)?\b|[KMGTkmgt]\b)",
+    "signed": r"(?P<{0}>-?\d[\d,]*\.?\d*) ?(?P<{0}_unit>[KMGT]i?B)",
     "gb": r"(?P<{0}_gb>\d+\.?\d*) ?GB",
     "bytes": r"(?P<{0}>\d[\d,]*)(?: ?(?P<{0}_unit>[KMG]i?B))?",
     "int": r"(?P<{0}_int>\d[\d,]*)",

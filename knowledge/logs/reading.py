@@ -15,6 +15,10 @@ TRACE_LINE = re.compile(
     r'^\s*(?:Traceback|File "|\^+$|~+\^|return |raise |self\.|\w+ = |[\w.]+\(.*\)$|(?:-+> *)?\d+ {2,}\S)'
     r"|site-packages|\d%\|"
 )
+CHOSEN = re.compile(
+    r"""^\s*\w+ = (?:[\d.e-]+|"[^"]*"|'[^']*'|True|False),?\s*(?:#.*)?$|["'][A-Za-z][\w.-]*/[\w.-]+["']"""
+)
+"""Lines of code in which somebody chose something: a plain value, or a model by the name that it has on the hub."""
 PRINTED_NUMBERS = re.compile(
     r"(?:\S*Error:? *)?(?:(?:CUDA|HIP|NPU|MPS backend|XPU) out of memory)?[^.\n]{0,20}"
     r"(?:Tried to allocate|total capac|by PyTorch|reserved in total|MPS allocated|cache blocks|KV cache"
@@ -49,7 +53,7 @@ class Log:
     def about_the_run(self) -> str:
         """The lines that people and launchers wrote, without the numbers and frames that programs printed."""
         lines = (line if "--" in line else line[:LONGEST_LINE] for line in self.lines.split("\n"))
-        kept = [line for line in lines if not TRACE_LINE.search(line)]
+        kept = [line for line in lines if not TRACE_LINE.search(line) or CHOSEN.search(line)]
         return "\n".join(_without_numbers(line) for line in kept)
 
 

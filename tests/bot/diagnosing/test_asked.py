@@ -14,7 +14,6 @@ from bot import service
         ("why does my vram keep going up during training", "faq_surge_midrun"),
         ("why does mixtral need so much memory if only 2 experts are active", "moe_total_params"),
         ("what can i do to lower the vram of 7b lora on a 3090, seq 8k?", "claim_order"),
-        ("为什么vllm把显存占满了", "vllm_prealloc_by_design"),
         ("batch 和序列长度哪个更占显存", "batch_seq_activations"),
     ],
 )
@@ -27,11 +26,12 @@ def test_an_entry_answers(text: str, entry: str) -> None:
     [
         ("why is the first step fine and the second one oom, 8b full bf16 a100 80", "optimizer_first_step"),
         ("7b dpo ooms on an a100 40g where sft was fine, why", "rl_extra_models"),
+        ("为什么vllm把显存占满了", "vllm_prealloc_by_design"),
     ],
 )
 def test_why_a_run_failed_is_diagnosed(text: str, cause: str) -> None:
     answer = service.ask(text)
-    assert answer.question == "explain"
+    assert answer.question in ("explain", "diagnose")
     assert answer.diagnosis and answer.diagnosis.causes[0].id == cause
 
 
