@@ -112,7 +112,7 @@ def _docker_option(name: str, value: str, line: int, piece: Piece) -> None:
 def _without_launchers(words: Words, piece: Piece) -> Words:
     """The words behind python, torchrun, accelerate launch and the like; each launcher's own flags become its piece."""
     while words:
-        name = words[0][0].rsplit("/", 1)[-1]
+        name = re.split(r"[/\\]", words[0][0])[-1].removesuffix(".exe")
         if re.fullmatch(r"python[\d.]*|bash|sh|pythonw|coverage", name) and len(words) > 1:
             words = _behind_python(words[1:])
             if words and words[0][0] in ("torch.distributed.run", "torch.distributed.launch"):
@@ -217,14 +217,21 @@ def flags_of(words: Words, overrides: bool) -> tuple[list[str], list[Entry]]:
             entries += _entry(override[1], override[1], [override[2]], line)
         else:
             free.append(word)
-    return [word for word in free if UNKNOWN not in word], entries
+    return [word for one in free if UNKNOWN not in (word := _without_folder(one))], entries
 
 
 def _entry(key: str, written: str, values: list[str], line: int) -> Iterator[Entry]:
+    values = [_without_folder(value) for value in values]
     if any(UNKNOWN in value for value in values):
         return
     value: Any = True if not values else values[0] if len(values) == 1 else values
     yield Entry(key.replace("-", "_"), value, line, written)
+
+
+def _without_folder(path: str) -> str:
+    """What a path ends with whose folders only a running shell knows: the model of ``$HOME/models/name``."""
+    last = path.rpartition("/")[2]
+    return last if UNKNOWN in path and last and UNKNOWN not in last else path
 
 
 def _is_flag(word: str) -> bool:

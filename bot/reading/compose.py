@@ -110,5 +110,6 @@ def _cards(service: dict[str, Any]) -> int | None:
     if not isinstance(node, list) or not node or not isinstance(node[0], dict):
         return None
     ids = node[0].get("device_ids")
-    count = len(ids) if isinstance(ids, list) else node[0].get("count")
+    listed = [one for row in ids for one in str(row).split(",") if one.strip()] if isinstance(ids, list) else None
+    count = node[0].get("count") if listed is None else len(listed)
     return count if isinstance(count, int) and count > 0 else None

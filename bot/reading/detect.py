@@ -16,6 +16,8 @@ FLAGS = (*CONFIGS, "megatron", "DeepSpeed-Chat", "fsdp_qlora", "minimind", "tgi"
 LEAST = 1.0
 PLAIN, OWN_SCRIPT = "transformers", 2.0
 """Someone's own script takes the Trainer's arguments, unless its flags are clearly another tool's."""
+TRAINERS = frozenset({"model_name_or_path", "per_device_train_batch_size"})
+"""Flags by which a script is one of the Trainer's even where its others are its own."""
 MOST_KEYS = 400
 SHAPES = frozenset(
     {"hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model", "num_attention_heads", "n_head"}
@@ -42,6 +44,8 @@ def tool_of_keys(piece: Piece) -> Tool | None:
     scores = {name: _score(keys, tool(name)) for name in names}
     best = max(scores, key=lambda name: scores[name], default="")
     if piece.form == "command" and piece.program.endswith(".py") and scores[best] < scores[PLAIN] + OWN_SCRIPT:
+        if TRAINERS & {key for key, _ in keys}:
+            return tool(PLAIN)
         best = PLAIN if scores[PLAIN] >= LEAST else best
     return tool(best) if best and scores[best] >= LEAST else None
 

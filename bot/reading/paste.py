@@ -16,7 +16,9 @@ LANGUAGES = {
     "dockerfile": "modelfile", "modelfile": "modelfile",
 }  # fmt: skip
 PROGRAMS = (
-    r"accelerate|torchrun|deepspeed|python3?(?:\.\d+)?|trl|axolotl|llamafactory-cli|lmf|swift|megatron|tune|litgpt|vllm"
+    r"[\w.~${}/-]*/(?:accelerate|torchrun|deepspeed|python3?(?:\.\d+)?|trl|axolotl|swift|tune|litgpt|vllm|sglang|ollama"
+    r"|llamafactory-cli|text-generation-launcher)|[\w.:\\~-]*\\(?:python|accelerate|torchrun|vllm)(?:\.exe)?"
+    r"|accelerate|torchrun|deepspeed|python3?(?:\.\d+)?|trl|axolotl|llamafactory-cli|lmf|swift|megatron|tune|litgpt|vllm"
     r"|sglang|text-generation-launcher|ollama|llama-[\w-]+|(?:\./|[\w./~-]*/)(?:llama-[\w-]+|main|server|run_train\.sh)"
     r"|[\w.:\\~-]*\\(?:llama-[\w-]+|main|server)(?:\.exe)?|llama-[\w-]+\.exe"
     r"|docker|podman|sudo|nohup|env|export|cd|bash|sh|uv|srun|mpirun|conda|pip|set|source|CUDA_VISIBLE_DEVICES=\S*"

@@ -1,5 +1,6 @@
 """Entries of one piece noted by one tool's table: flags of a command, keys of a file, a config written into either."""
 
+import re
 from typing import Any
 
 from bot.reading.entries import Entry, Piece
@@ -8,6 +9,7 @@ from bot.reading.formats.json_text import loaded
 from bot.reading.gathered import Assembled, name_unknown
 from bot.reading.tables import Tool, tool
 
+OF_DATA = re.compile(r"(?:^|_)(?:data|dataset|datasets|corpus|dir|path|paths|file|files|folder)(?:_|$)")
 LAUNCHERS_OWN = frozenset(("config", "config_file", "local_rank", "help", "h", "version", "yaml"))
 
 
@@ -50,7 +52,7 @@ class Side:
             and self.tool.fact(entry.key[3:]) is not None
         ):
             self.note(Entry(entry.key[3:], False, entry.line, entry.written))
-        elif not self.note(entry) and entry.key not in LAUNCHERS_OWN:
+        elif not self.note(entry) and not self._is_of_no_matter(entry, piece):
             name_unknown(self.result, entry.written or entry.key)
 
     def file(self, entry: Entry) -> None:
@@ -61,6 +63,12 @@ class Side:
         known = self.note(entry)
         if not known and self._is_checked(entry):
             name_unknown(self.result, entry.key)
+
+    def _is_of_no_matter(self, entry: Entry, piece: Piece) -> bool:
+        """Whether an unknown flag is a launcher's, of a section that takes any key, or names a script's own data."""
+        section, dot, _ = entry.key.partition(".")
+        own = piece.program.endswith(".py") and OF_DATA.search(entry.key) is not None
+        return entry.key in LAUNCHERS_OWN or own or (bool(dot) and section in self.tool.open)
 
     def _is_checked(self, entry: Entry) -> bool:
         if "[" in entry.key:

@@ -25,6 +25,43 @@ def test_a_program_in_a_variable() -> None:
     assert (run["engine"], run["weight_format"], run["serving.n_gpu_layers"]) == ("llama.cpp", "Q4_K_M", 20)
 
 
+@pytest.mark.parametrize(
+    "program",
+    ["/opt/conda/bin/python -m vllm.entrypoints.openai.api_server --model", "./.venv/bin/vllm serve",
+     "~/envs/a/bin/python3.11 -m sglang.launch_server --model-path",
+     "C:\\env\\Scripts\\python.exe -m vllm.entrypoints.openai.api_server --model"],
+)  # fmt: skip
+def test_a_program_with_its_folder(program: str) -> None:
+    run = read(f"{program} Qwen/Qwen3-8B --port 8000")
+    assert (run["task"], run["model"]) == ("serve", "Qwen/Qwen3-8B")
+
+
+def test_folders_that_only_the_shell_knows() -> None:
+    run = read("MODEL=$HOME/models/phi-4-Q4_K_M.gguf\n./llama-server -m $MODEL -ngl 20 -c 4096")
+    assert (run["model"], run["weight_format"]) == ("phi-4-Q4_K_M", "Q4_K_M")
+    run = read(
+        "deepspeed --num_gpus 4 run.py --deepspeed ${CONFIGS}/zero3_offload.json --model_name_or_path $ROOT/gpt2-xl"
+    )
+    assert (run["model"], run["parallel.zero"], run["offload.optimizer"]) == ("gpt2-xl", 3, "cpu")
+    assert "model" not in read("vllm serve $MODEL --max-model-len 4096")
+
+
+def test_a_script_of_the_trainers_with_flags_of_its_own() -> None:
+    found = read_paste(
+        "torchrun --nproc_per_node 2 my.py --model_name_or_path gpt2 --train_dataset a.json --lora_alfa 3"
+    )
+    assert (flat(found.run)["framework"], found.unknown_keys) == ("transformers", ["--lora_alfa"])
+    assert read_paste("python my.py --bar 3").error
+
+
+def test_cards_of_a_container_in_one_string() -> None:
+    text = COMPOSE.format(
+        image="vllm/vllm-openai:latest", entrypoint="[]", command="--model gpt2 --tensor-parallel-size 4"
+    )
+    found = read_paste(text.replace("count: 2", "device_ids: ['0,1,2,3']"))
+    assert found.contradictions == [] and flat(found.run)["gpu_count"] == 4
+
+
 def test_slurm_says_how_many_nodes() -> None:
     run = read(
         "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --gres=gpu:a100:8\nsrun torchrun --nnodes $SLURM_NNODES "
