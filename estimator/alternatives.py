@@ -5,10 +5,11 @@ Both move a small model by gigabytes, so an answer that assumed one says what th
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from estimator.schema import Alternative, Assumption, Range, Verdict
 from estimator.setting import Setting
+from estimator.stack import LAST_BEFORE_5
 from estimator.step.regime import Regime
 
 Measure = Callable[[Setting], tuple[int, Range, Verdict | None]]
@@ -20,19 +21,28 @@ PLAIN = ("the plain loss, with full logits", "若使用普通损失（完整 log
 TILED = ("a chunked loss, without full logits", "若使用分块损失（不产生完整 logits）")
 OFF = ("no gradient checkpointing", "若关闭梯度检查点")
 ON = ("gradient checkpointing", "若开启梯度检查点")
+STACK = {"transformers": LAST_BEFORE_5}
+PACKED = (
+    f"transformers {LAST_BEFORE_5}, which packs the experts too",
+    f"若用 transformers {LAST_BEFORE_5}（专家也会量化）",
+)
 
 
-def alternatives(setting: Setting, assumed: Iterable[Assumption], measure: Measure) -> list[Alternative]:
-    """One entry per assumption that matters this much."""
+def alternatives(
+    setting: Setting, older: Setting | None, assumed: Iterable[Assumption], measure: Measure
+) -> list[Alternative]:
+    """One entry per assumption that matters this much; ``older``: the run of a transformers that packs experts."""
     fields = {assumption.field for assumption in assumed}
-    return [_measured(setting, other, measure) for other in _others(setting.regime) if other.field in fields]
+    others = [other for other in _others(setting.regime) if other.field in fields]
+    others += [Other("stack", STACK, older.regime, *PACKED)] if older else []
+    return [_measured(setting, other, measure) for other in others]
 
 
 class Other(NamedTuple):
     """The choice that was not assumed: its field and value, the regime with it, and how it is called."""
 
     field: str
-    value: str
+    value: Any
     regime: Regime
     why: str
     why_zh: str

@@ -17,7 +17,7 @@ from estimator.scope import check_scope
 from estimator.serving.engines import is_served
 from estimator.serving_memory import serving_of
 from estimator.setting import Peak, Setting, peak_of, setting_of
-from estimator.stack import LOADINGS, with_stack
+from estimator.stack import LOADINGS, with_packed_experts, with_stack
 from estimator.stages.generation import online_of
 from estimator.stages.reading import as_stage, with_lengths
 from estimator.step.families import spread_of
@@ -55,7 +55,9 @@ def estimate(run: Run, others: bool = False, explain: bool = False, steps: bool 
     )  # fmt: skip
     result.notes = host_notes(complete, result.host) + result.notes
     if others:
-        result.alternatives = alternatives(setting, assumptions, lambda other: measured(other, gpu, usable))
+        packed = None if (run.stack or {}).get("transformers") else with_packed_experts(complete, model.architecture)
+        older = definite(packed, model, gpu) if packed else None
+        result.alternatives = alternatives(setting, older, assumptions, lambda other: measured(other, gpu, usable))
     if (evaluating := evaluation_note(complete, setting, peak)) is not None:
         result.notes.append(Assumption(field="details", value=evaluating[0], why=evaluating[1], why_zh=evaluating[2]))
     if gpu is not None and usable is not None:

@@ -8,9 +8,13 @@ from estimator.adapter_targets import MIXTRAL, QWEN
 from estimator.architecture import Architecture, Inventory, LayerKind, Weight
 from estimator.errors import EstimatorError
 from estimator.schema import Assumption, Run
+from estimator.step.quantised import BITSANDBYTES
 
 MODELLED = {"torch": "2.13.0", "transformers": "5.24.0", "peft": "0.21.2", "trl": "1.16.0", "bitsandbytes": "0.50.2"}
 """Package versions that the estimates are read from."""
+
+LAST_BEFORE_5 = "4.57.6"
+"""The last release of transformers whose experts are linear modules."""
 
 PINNED = {"litgpt": {"bitsandbytes": "0.42.0"}}
 """Versions that a framework asks for instead (litgpt 0.4 and 0.5, package metadata)."""
@@ -105,6 +109,14 @@ def before_5(run: Run) -> bool:
 def linear_experts(run: Run, arch: Architecture) -> bool:
     """Whether the experts are linear modules of their own rather than stacked tensors."""
     return before_5(run) and arch.experts is not None and arch.model_type in LINEAR_EXPERTS
+
+
+def with_packed_experts(run: Run, arch: Architecture) -> Run | None:
+    """The run of the last transformers that packs every expert, where bitsandbytes leaves them in 16 bit today."""
+    unpacked = run.weight_format in BITSANDBYTES and arch.experts is not None and arch.model_type in LINEAR_EXPERTS
+    if not unpacked or before_5(run):
+        return None
+    return run.model_copy(update={"stack": {**(run.stack or {}), "transformers": LAST_BEFORE_5}})
 
 
 @lru_cache(maxsize=128)

@@ -54,8 +54,9 @@ def _choices(found: Estimate, facts: Facts) -> list[Explained]:
         return []
     peak = found.per_gpu.allocated_peak
     choices = [
-        Explained(id="-".join(f"{name} {value}" for name, value in one.change.items()), bytes=one.allocated_peak - peak)
+        Explained(id=" ".join([name, *([value] if isinstance(value, str) else value)]), bytes=one.allocated_peak - peak)
         for one in found.alternatives
+        for name, value in one.change.items()
     ]
     parts: dict[str, int] = {block.item: block.bytes for block in found.per_gpu.at_peak}
     if facts.get("phase") in FIRST_STEP and (facts.get("steps_done") or 0) <= 1:

@@ -9,6 +9,8 @@ Fields = dict[str, Any]
 
 GGUF_OF = {"nf4": "Q4_K_M", "fp4": "Q4_K_M", "nf4-dq": "Q4_K_M", "int8": "Q8_0"}
 """What "4bit" and "8bit" mean to an engine that reads GGUF files."""
+SHORT = {"q4": ("Q4_K_M", "nf4"), "q8": ("Q8_0", "int8")}
+"""Bits as llama.cpp's users write them: its usual file, and what of so many bits trains or is served."""
 ENGINE_OF_CACHE = {"fp8": "vllm", "q8_0": "llama.cpp", "q4_0": "llama.cpp"}
 """Whose cache has such a type; transformers keeps its own in the compute type."""
 OF_TRAINING = ("method", "stage", "optimizer", "gradient_checkpointing", "grad_accum", "micro_batch", "epochs")
@@ -19,6 +21,7 @@ def settled(fields: Fields, running: bool) -> Fields:
     run = dict(fields)
     if "adapter" in run:
         run.setdefault("method", "lora")
+    _settle_short_format(run)
     _settle_task(run, running)
     _settle_adapters(run)
     _settle_method(run)
@@ -30,6 +33,15 @@ def settled(fields: Fields, running: bool) -> Fields:
     if run.get("task") == "train" and "context_len" in run:
         run["seq_len"] = run.pop("context_len")
     return run
+
+
+def _settle_short_format(run: Fields) -> None:
+    if run.get("weight_format") not in SHORT:
+        return
+    file, other = SHORT[run["weight_format"]]
+    trains = run.get("task") == "train" or any(run.get(name) for name in OF_TRAINING) or _is_sharded(run)
+    served = run.get("task") == "serve" or run.get("engine") not in (None, *FILES)
+    run["weight_format"] = other if trains or served else file
 
 
 def _settle_adapters(run: Fields) -> None:

@@ -228,6 +228,14 @@ def test_the_least_count_is_told_whatever_count_is_named() -> None:
     assert counts["lora"] == 1 < counts["full"]
 
 
+def test_of_several_methods_each_row_names_a_card_that_holds_it_as_it_is() -> None:
+    answer = service.ask("cheapest way to finetune llama 3.1 8b on 50k samples of 1k tokens")
+    full, first = answer.estimates[0], answer.text.split("full fine-tuning")[1].splitlines()[0]
+    assert full.cost is not None and full.cost.offers[0].steps
+    held = next(one for one in full.cost.offers if not one.steps)
+    assert held.gpu in first and full.cost.offers[0].gpu not in first
+
+
 def test_a_model_that_no_single_card_serves_gets_several() -> None:
     answer = service.ask("what gpus to serve llama 3.1 405b fp8?")
     offers = answer.estimates[0].cost.offers if answer.estimates[0].cost else []

@@ -248,3 +248,21 @@ def test_an_old_torch_loads_its_kernels_with_the_context() -> None:
         assert per_gpu is not None
         shown.append(per_gpu.device_peak.expected - per_gpu.reserved_peak.expected)
     assert shown == [int(gib * 2**30) for gib in (1.35, 0.8, 0.45)]
+
+
+@pytest.mark.parametrize("task", [{"method": "qlora"}, {"task": "infer", "weight_format": "nf4"}])
+def test_experts_that_stay_in_16_bit_come_with_the_transformers_that_packs_them(task: dict[str, Any]) -> None:
+    found = estimate(Run(model="mixtral-8x7b", **task), others=True)
+    other = next(one for one in found.alternatives if "stack" in one.change)
+    older = estimate(Run(model="mixtral-8x7b", **task, **other.change))
+    assert found.per_gpu is not None and older.per_gpu is not None
+    assert other.allocated_peak == older.per_gpu.allocated_peak < found.per_gpu.allocated_peak / 3
+
+
+@pytest.mark.parametrize(
+    "fields", [{"model": "llama3-8b", "method": "qlora"}, {"model": "mixtral-8x7b", "method": "lora"},
+               {"model": "mixtral-8x7b", "method": "qlora", "stack": {"transformers": "5.0.0"}}],
+)  # fmt: skip
+def test_where_nothing_of_it_was_assumed_no_other_transformers_is_told(fields: dict[str, Any]) -> None:
+    found = estimate(Run(**fields), others=True)
+    assert found.alternatives and all("stack" not in one.change for one in found.alternatives)

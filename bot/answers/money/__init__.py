@@ -49,10 +49,9 @@ class Money(Times, Bills, Ranks, Owned):
             )
             priced = self.plain(f"{path}.expected") + spread
         elif cost is not None and self.ranks(index):
-            name, usd, took, _origin = self.first_ranked(index)
-            first = (cost.offers or cost.not_ranked)[0]
+            first, (name, usd, took, _origin) = self.first_ranked(index)
             whose = f"{self._name(first.provider_class)}, {first.as_of or self._say('undated')}"
-            priced = f"{usd}, {name} · {whose}"
+            priced = " · ".join(filter(None, [f"{usd}, {name}", whose, self.after(first)]))
         elif cost is not None and cost.usd_per_million_tokens is not None:
             priced = self._say("a_million", usd=self.plain(f"estimates[{index}].cost.usd_per_million_tokens"))
         else:

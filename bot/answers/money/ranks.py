@@ -42,9 +42,21 @@ class Ranks(Figures):
         """A row a card whose price has no day, or too old a one to be ranked."""
         return self._listed(index, "not_ranked")
 
-    def first_ranked(self, index: int) -> list[str]:
-        """The row of the card that comes first, a card without a rank where none has one."""
-        return (self.ranked(index) or self.rest(index))[0]
+    def first_ranked(self, index: int) -> tuple[PricedOffer, list[str]]:
+        """The first card that holds the run as it is, else the first after some steps; and its row.
+
+        A card without a rank only where none has one.
+        """
+        cost = self._cost(index)
+        assert cost is not None
+        listed = cost.offers or cost.not_ranked
+        offer = next((one for one in listed if not one.steps), listed[0])
+        return offer, (self.ranked(index) or self.rest(index))[listed.index(offer)]
+
+    def after(self, offer: PricedOffer) -> str:
+        """What must be changed before the card holds the run; empty where nothing must."""
+        steps = offer.steps_zh if self.lang == "zh" else offer.steps
+        return self._say("after", steps=quoted(" + ".join(steps[:MOST_STEPS]), 120)) if steps else ""
 
     def _listed(self, index: int, name: str) -> list[list[str]]:
         cost = self._cost(index)
@@ -57,8 +69,7 @@ class Ranks(Figures):
         field = "usd_total" if offer.usd_total is not None else "usd_per_million_tokens"
         priced = self.plain(f"{path}.{field}") + " USD" if getattr(offer, field) is not None else ""
         took = self._spelled(path, "hours", offer.hours * HOUR) if offer.hours is not None else ""
-        steps = offer.steps_zh if self.lang == "zh" else offer.steps
-        after = self._say("after", steps=quoted(" + ".join(steps[:MOST_STEPS]), 120)) if steps else ""
+        after = self.after(offer)
         hourly = say(self.lang, "prices.per_hour", price=self.plain(f"{path}.usd_per_gpu_hour"))
         comma = name_of(self.lang, "sign", "comma")
         origin = f"{hourly} {self._name(offer.provider_class)}{comma}{self._origin(offer)}"

@@ -11,6 +11,11 @@ from bot.intake.understand import understand
     ("text", "fields"),
     [
         ("ollama llama3.1 70b q4 on 24G", {"engine": "ollama", "weight_format": "Q4_K_M"}),
+        ("qwen2.5 32b q4 on 24gb", {"task": "infer", "weight_format": "Q4_K_M"}),
+        ("qwen2.5 32b q8 单卡A6000", {"task": "infer", "weight_format": "Q8_0"}),
+        ("llama3 8b q4 lora 3060", {"method": "qlora", "weight_format": "nf4"}),
+        ("llama 70b q4 in vllm on 2x3090", {"task": "serve", "weight_format": "nf4"}),
+        ("gemma 3 27b qat on a 24gb card", {"task": "infer", "weight_format": "Q4_0"}),
         ("llama.cpp qwen3 32b q4_k_m on a 3090 with -ngl 20", {"serving": {"n_gpu_layers": 20}}),
         ("llama.cpp qwen3 235b q4_k_m --n-cpu-moe 94 ctx 32k kv q8_0", {"kv_cache": {"dtype": "q8_0"}}),
         ("which quant of qwen2.5 72b fits 48GB with llama.cpp at 16k?", {"context_len": 16384}),
