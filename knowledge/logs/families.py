@@ -18,7 +18,11 @@ FORMS = {
 }
 SPOKEN = ("no_numbers", "kernel", "shm", "host", "torch_piece", "cublas")
 """Families whose words people also use in questions."""
-PRINTED = r"(?m)\w(?:Error|Exception)\b|\b[Ee]rror:|^\s*File \"|\bkilled by signal|received by PID|total-vm"
+PRINTED = (
+    r"(?m)\w(?:Error|Exception)\b|\b[Ee]rror:|^\s*File \"|\bkilled by signal|received by PID|total-vm|oom-killer:"
+    r"|exit(?:ed with)? ?code:? -?\d|terminate called|slurmstepd|or sacrifice child|ErrorOutOfMemory in function"
+    r"|: +\d+ Killed +\S"
+)
 
 
 class Family:

@@ -33,6 +33,16 @@ def test_a_message_is_read(name: str) -> None:
     assert is_log(text)
 
 
+@pytest.mark.parametrize(
+    "told",
+    ["it fails to allocate 3.25 GiB in the loss", "a request for another 3.25 GiB", "cannot allocate 3.25 GiB",
+     "a 3.25 GiB allocation is refused", "最后申请 3.25 GiB 时报错"],
+)  # fmt: skip
+def test_sizes_that_people_retell(told: str) -> None:
+    assert read_log(told).message.size("tried") == gib("3.25")
+    assert not is_log(told)
+
+
 def test_what_lies_outside_pytorch_is_worked_out() -> None:
     log = read_log(MESSAGES["torch 1.5 to 2.0"][0])
     free = bytes_of("907.38", "MiB")
