@@ -169,7 +169,7 @@ def full_card_name(text: str) -> str:
 
 NUMBERED = ("910",)
 """Cards that go by their number alone, which is none of a maker's series: the Ascend 910B."""
-DESCRIBED = ("laptop", "notebook", "mobile", "mac")
+DESCRIBED = ("laptop", "notebook", "mobile", "mac", "free", "colab")
 
 
 def plain_card_name(text: str) -> str:

@@ -190,7 +190,7 @@ def _hardware(sheet: Sheet) -> list[Fields]:
     between = [{word.text for word in sheet.tokens[one.end : other.start]} for one, other in pairwise(parts)]
     added = bool(between) and all(words & ADDED for words in between)
     if len(sets) < 2 or len(sets) != len(parts) or sheet.against or not (added or _is_spread(sheet)):
-        return sets or [{}]
+        return [one for place, one in enumerate(sets) if one not in sets[:place]] or [{}]
     if all(words and words <= JOINERS for words in between) and all("gpu" in one for one in sets):
         names = [one["gpu"] for one in sets for _ in range(one.get("gpu_count", 1))]
         return [{"gpu": names, "gpu_count": len(names)}]
