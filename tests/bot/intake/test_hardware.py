@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.intake.understand import read_sheet
+from bot.intake.understand import read_sheet, understand
 
 Found = tuple[str | None, int | None, float | None]
 
