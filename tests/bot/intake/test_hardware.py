@@ -89,7 +89,13 @@ def test_slices_are_no_memory_of_a_card(text: str, gpu: str | None, count: int |
 
 
 @pytest.mark.parametrize(
-    "text", ["colab free 能微调 8b 吗", "qlora 7b on free colab?", "free colab T4 qlora 7b", "免费 colab 能跑 qwen3 4b lora 吗"]
+    "text",
+    [
+        "colab free 能微调 8b 吗",
+        "qlora 7b on free colab?",
+        "free colab T4 qlora 7b",
+        "免费 colab 能跑 qwen3 4b lora 吗",
+    ],
 )
 def test_free_colab_lends_a_t4(text: str) -> None:
     assert {run["gpu"] for run in understand(text).runs} == {"T4"}
