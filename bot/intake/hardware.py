@@ -12,7 +12,7 @@ from bot.intake.names import KnownCard, card_named, may_begin_card
 from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
-LONGEST_NAME = 7
+LONGEST_NAME = 12
 FILLERS = frozenset(
     {"(", ")", ",", "的", "-", "mig", "gpu", "gpus", "card", "cards", "卡", "张", "块", "显卡", "nvidia", "x", "*", "×",
     "of", "with", "having", "魔", "改", "版", "本", "modded", "mod", "modified", "带", "是", "有", "存", "显", "has",
@@ -28,6 +28,8 @@ UNIFIED_SIZES = frozenset({8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512
 ALSO = frozenset({"or", "/", "或", "是", "and", "和"})
 MOST_IN_A_MACHINE = 8
 EACH_TIMES = frozenset("x*×每单") | {"each", "per", "of", "with"}
+FORMS = frozenset({"sxm", "sxm4", "sxm5", "pcie", "nvl", "nvlink"})
+"""Forms of a card that may be said behind its memory: "A100 80G SXM"."""
 SERIES = frozenset({"rtx", "gtx", "tesla", "quadro", "radeon", "rx"})
 TOTALS = frozenset({"total", "combined", "altogether", "总", "共", "合"})
 """Words behind a memory that is of all the cards."""
@@ -261,6 +263,8 @@ class _Cluster:
             return False
         name_end, memory, self.position = self._memory_in_name(end)
         self.found.gpu = self.sheet.words(self.start_of_name, name_end)
+        if form := next((one.text for one in self.tokens[name_end:end] if one.text in FORMS), None):
+            self.found.gpu += f" {form.upper()}"
         self.found.memory_gb = memory or self.found.memory_gb
         return True
 
@@ -300,7 +304,7 @@ class _Cluster:
             return False
         if quantities.memory_gb(self.tokens, start) or self._is_article(start, end):
             return False
-        if any(quantities.mig_profile(self.tokens, at) for at in range(start, end)):
+        if self._counts_inside(start, end) or any(quantities.mig_profile(self.tokens, at) for at in range(start, end)):
             return False
         if end == start + 1 and self.tokens[start].kind == "number" and self.tokens[start].number % 1000 == 0:
             return False
@@ -314,6 +318,11 @@ class _Cluster:
         if after is None or not after.glued or last.kind == after.kind == "word":
             return True
         return not (last.kind == "number" and after.kind == "word" and after.text not in VARIANTS)
+
+    def _counts_inside(self, start: int, end: int) -> bool:
+        """Whether a sign of multiplication is no part of a name: the x of "MI250 x 8", the * of "910B*4"."""
+        signs = [at for at in range(start + 1, end) if self.tokens[at].text in quantities.TIMES]
+        return any(self.tokens[at].text != "x" or at + 1 < end or not self.tokens[at].glued for at in signs)
 
     def _is_article(self, start: int, end: int) -> bool:
         """Whether the name would be an article and a number: "a 100" in the middle of a sentence is no A100."""

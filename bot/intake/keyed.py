@@ -199,6 +199,8 @@ def _ends_a_name(sheet: Sheet, start: int, end: int) -> bool:
 
 def _is_name(sheet: Sheet, start: int, end: int) -> bool:
     """Whether a letter and its number end the name of a model: the "r1" of "deepseek r1"."""
+    if card_named(sheet.words(start, end)):  # the R9700 is a card
+        return True
     hyphen = start > 0 and sheet.tokens[start - 1].text in "-_"
     first = start - 1 - hyphen
     return first >= 0 and sheet.tokens[first].kind != "sign" and model_named(sheet.words(first, end)) is not None

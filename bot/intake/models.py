@@ -14,7 +14,7 @@ from bot.intake.names import (
 from bot.intake.sheet import Sheet
 from estimator.catalogue import model_names
 
-LONGEST_NAME = 16
+LONGEST_NAME = 20
 SHORTEST_MISSPELLED = 4
 MOST_MEMBERS = 40
 HIGHEST_VERSION = 10

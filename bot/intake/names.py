@@ -64,7 +64,7 @@ APPLE = ("m", "imac", "silicon")
 def may_begin_card(word: str) -> bool:
     """Whether any card's name begins with the first letters of a word, or with a maker's name as this one is."""
     bare = core(word.lower())
-    plain = bare.isascii() and not bare.startswith(APPLE)
+    plain = bare.isascii() and bare != "rx" and not bare.startswith(APPLE)
     return not (bare and plain) or bare[:SHOWN] in _card_beginnings()
 
 

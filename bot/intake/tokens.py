@@ -28,12 +28,16 @@ _EXPERTS = re.compile(r"(?<!\d)(8|16) ?[*×] ?(?=\d{1,3} ?[bB]\b)")
 """Mixtures of experts with another sign of multiplication in their names: Mixtral 8*7B."""
 _WIDE_COMMA = re.compile(r"(?<=\d)，(?=\d)")
 """A comma of Chinese text stands between two numbers, never inside one: bs1，744G内存."""
+_VERSION = re.compile(r"(?i)\b(llama|qwen|gemma|phi|glm|chatglm|internlm|baichuan|yi|falcon)[ _-]*v[ _-]?(?=\d)")
+"""Families whose names have no v before the number of their version: llama v2 70b."""
 _ESCAPED_DOT = re.compile(r"(?<=\d)___(?=\d)")
 """How ModelScope's cache writes the dot of Qwen2.5."""
 _TOKEN = re.compile(
     r"""
     (?P<number>\d{1,3}(?:[,_]\d{3})+(?!\d) | \d+(?:\.\d+)? | (?<![\w.])\.\d+)
-    | (?P<word>(?<=\d)[xX](?=[a-zA-Z]{1,6}\d)          # 8xH100 is 8, x, H, 100
+    | (?P<word>(?<=\d)[xX](?=[a-zA-Z]{1,6}\d            # 8xH100 is 8, x, H, 100
+        |(?i:rtx|gtx|rx|tesla|nvidia|geforce|quadro|titan|amd|radeon|instinct|ascend|gaudi|arc|apple|mac|tpu|dgx|jetson
+        |orin|mtt|intel|gpus?|cards?|gb|g)\b)  # 4xRTX 4090 is 4, x, RTX, 4090
               | (?<=\d)[bB](?=[a-zA-Z]{3,})(?!illion)  # 72Bqwen is 72, B, qwen
               | [^\W\d_]+)                           # with the Chinese among it, which is taken apart below
     | (?P<sign>\S)
@@ -60,6 +64,7 @@ class Token(NamedTuple):
 def clean(text: str) -> str:
     """The message without mentions and link hosts, full-width forms folded; what follows a host may name a model."""
     folded = unicodedata.normalize("NFKC", _WIDE_COMMA.sub(", ", text[:MAX_CHARACTERS]))
+    folded = _VERSION.sub(r"\1 ", folded)
     plain = _EXPERTS.sub(r"\1x", _ESCAPED_DOT.sub(".", _LINKS.sub(" ", _MENTIONS.sub(" ", folded))))
     return _SPELLED_OUT.sub(lambda digits: "".join(_DIGITS[one] for one in digits[0]), plain)
 

@@ -25,7 +25,7 @@ SLICE = re.compile(r"(\d)g[.\-_](\d{1,3})gb?")
 LAPTOP = re.compile(r"laptop|notebook|mobile|笔记本|移动版|移动端|(?<=\d)m(?![a-z0-9])|(?<=ti)m(?![a-z0-9])")
 NOISE = re.compile(
     r"nvidia|geforce|rtx|gtx|tesla|quadro|amd|radeon|instinct|intel|apple|huawei|ascend|华为|昇腾|英伟达|魔改|"
-    r"graphics|显卡|显存|gpus?|cards?|generation|edition|ampere|vram|mig|(?<![a-z])rx(?=\s*\d)"
+    r"graphics|显卡|显存|gpus?|cards?|generation|edition|ampere|vram|mig|(?<![a-z])rx(?=[\s-]*\d)"
 )
 FORM = re.compile(r"pcie|sxm\d?|nvl(?:ink)?|hbm\d?e?|smx\d?|oam")
 

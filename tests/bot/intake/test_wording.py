@@ -147,3 +147,38 @@ def test_memory_and_cards(text: str, gpu: str, memory: float | None) -> None:
 def test_words_beside_a_command_say_what_it_leaves_open(text: str, wanted: dict[str, object]) -> None:
     (run,) = understand(text).runs
     assert {name: run.get(name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu", "count"),
+    [
+        ("4xRTX 4070 SUPER enough for 13b lora?", "RTX 4070 SUPER", 4),
+        ("2xTesla T4 7b qlora", "Tesla T4", 2),
+        ("8xNVIDIA A100 80GB 13b full", "NVIDIA A100 80GB", 8),
+        ("7b lora on 2x RX 7900 XT", "RX 7900 XT", 2),
+        ("7b lora RTX PRO 6000 Blackwell Max-Q x 2", "RTX PRO 6000 Blackwell Max-Q", 2),
+        ("7b lora mi250 x 8", "mi250", 8),
+        ("7b lora 7900XT x 2", "7900XT", 2),
+        ("7b lora Ascend-910B*4", "Ascend-910B", 4),
+        ("13b full a100 80g sxm *8", "a100 SXM 80GB", 8),
+        ("r9700 7b lora", "r9700", None),
+        ("8 GB200 70b full", "GB200", 8),
+    ],
+)
+def test_cards_and_their_number(text: str, gpu: str, count: int | None) -> None:
+    found = understand(text)
+    assert (fields(found, "gpu")[0], fields(found, "gpu_count")[0]) == (gpu, count)
+
+
+@pytest.mark.parametrize(
+    ("text", "resolved"),
+    [
+        ("llama v2 70b lora", "meta-llama/Llama-2-70b-hf"),
+        ("qwen v2.5 7b lora", "Qwen/Qwen2.5-7B"),
+        ("mixtral 8x22 qlora", "mistralai/Mixtral-8x22B-v0.1"),
+        ("alpaca 13b lora", "huggyllama/llama-13b"),
+        ("7b lora 3 epochs of 52k alpaca", "Qwen/Qwen2.5-7B"),
+    ],
+)
+def test_a_model_in_other_words(text: str, resolved: str) -> None:
+    assert set(fields(understand(text), "resolved_model")) == {resolved}
