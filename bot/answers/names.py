@@ -11,8 +11,13 @@ from bot.intake.names import card_name, is_other_release
 from bot.texts import name_of, say
 
 _SIZE = re.compile(r"([\d.]+)\s*gi?b?", re.IGNORECASE)
-TOLD_APART = ("model", "way", "cards", "shape")
+TOLD_APART = ("model", "way", "cards", "shape", "settings")
 """What several runs may differ in."""
+
+
+SETTINGS = ("optimizer", "gradient_checkpointing", "attention", "parallel", "kv_cache")
+"""Fields of a run that are told where they are set against each other."""
+LAYOUTS = {"tensor": "TP", "pipeline": "PP", "context": "CP"}
 
 
 class Names:
@@ -107,6 +112,28 @@ class Names:
         given = [(name, run.get(name)) for name in ("micro_batch", "seq_len", "context_len") if run.get(name)]
         named = [f"{name_of(self.lang, 'field', name)} {value:,}" for name, value in given if isinstance(value, int)]
         return name_of(self.lang, "sign", "comma").join(named)
+
+    def settings(self, index: int) -> str:
+        """What else was said of this run and not of the others: optimizer, checkpointing, attention, layout, cache."""
+        run = self._run(index)
+        told = [self._setting(name, run.get(name)) for name in SETTINGS if self._varies(name)]
+        return name_of(self.lang, "sign", "comma").join(quoted(one) for one in told if one)
+
+    def _varies(self, name: str) -> bool:
+        return len({repr(self._run(index).get(name)) for index in self._all()}) > 1
+
+    def _setting(self, name: str, value: Any) -> str:
+        """The value in a few letters: ZeRO-3, "8-bit AdamW", "KV fp8"."""
+        if name == "parallel":
+            layout = value or {}
+            sizes = [f"{short}{layout[key]}" for key, short in LAYOUTS.items() if (layout.get(key) or 1) > 1]
+            engine = f"ZeRO-{layout['zero']}" if layout.get("zero") else str(layout.get("engine") or "").upper()
+            return " ".join(part for part in (engine, *sizes) if part)
+        if name == "kv_cache":
+            return f"KV {(value or {}).get('dtype') or ''}".strip()
+        if name == "gradient_checkpointing":
+            return name_of(self.lang, "gap", f"gradient_checkpointing {value}") if value else ""
+        return str(value or "")
 
     def _run(self, index: int) -> dict[str, Any]:
         return self.answer.runs[index]

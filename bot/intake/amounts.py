@@ -18,6 +18,7 @@ HOURS = {
 }
 MINUTES = frozenset({"m", "min", "mins", "minutes", "分"})
 LONGER = {"week": 168.0, "weeks": 168.0, "周": 168.0, "month": 730.0, "months": 730.0, "月": 730.0}
+WITH_DIMENSIONS = frozenset({"parallel", "parallelism", "并", "混"})
 ONE = frozenset({"a", "one", "一"})
 MOST_MONTHS = 120
 """Beyond, the number before the word is something else: "4090 月租"."""
@@ -34,7 +35,10 @@ def _read_hours(sheet: Sheet, start: int) -> bool:
     unit = sheet.tokens[number.end].text if number and number.end < len(sheet.tokens) else ""
     if number is None or unit not in HOURS or not sheet.is_free(start, number.end + 1):
         return False
-    if card_named(sheet.words(start, number.end + 1)):  # 4090D
+    if start and sheet.tokens[start].glued and sheet.tokens[start - 1].kind == "word":  # p4d.24xlarge
+        return False
+    behind = sheet.tokens[number.end + 1].text if number.end + 1 < len(sheet.tokens) else ""
+    if card_named(sheet.words(start, number.end + 1)) or behind in WITH_DIMENSIONS:  # 4090D, 3D parallel
         return False
     hours, end = number.value * HOURS[unit], number.end + 1
     end += end < len(sheet.tokens) and sheet.tokens[end].text == "时"

@@ -17,7 +17,7 @@ QUESTION_ORDER = (
 
 RIVAL_FIELDS = (
     "hardware", "model", "method", "micro_batch", "seq_len", "weight_format", "parallelism", "size", "layout",
-    "precision", "optimizer", "gradient_checkpointing", "attention", "rank",
+    "precision", "optimizer", "gradient_checkpointing", "attention", "rank", "kv_dtype",
 )  # fmt: skip
 """Of two values of one of these, one may be set against the other."""
 ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory", "budget": "cost"}
@@ -41,6 +41,9 @@ SUBSTANCE = frozenset(
         "gradient_checkpointing",
         "attention",
         "grad_accum",
+        "tensor",
+        "pipeline",
+        "context",
     ]
 )
 TOLD_LATER = frozenset(

@@ -9,7 +9,7 @@ from bot.intake.sheet import Sheet
 WORD_FIELDS = (
     "optimizer", "weight_format", "precision", "gradient_checkpointing", "attention", "loss", "method", "stage",
     "engine", "framework", "parallelism", "offload", "task", "kv_dtype", "sleep", "reference", "compile",
-    "optimizer_impl",
+    "optimizer_impl", "packing",
 )  # fmt: skip
 LOOK_BACK = 3
 LONGEST_NAME = 12
@@ -30,6 +30,9 @@ def read_bits_of_optimizer(sheet: Sheet) -> None:
         key = sheet.phrase(index, "key")
         if key is None or key.value != "optimizer":
             continue
+        named = (sheet.phrase(at, "optimizer") for at in range(key.end, min(key.end + 3, len(sheet.tokens))))
+        if any(word is not None and word.end > word.start + 1 for word in named):
+            continue  # "optim adamw_8bit" says it in one name
         for at in range(key.end, min(key.end + 4, len(sheet.tokens))):
             bits = sheet.phrase(at, "weight_format")
             if bits is not None and bits.value in OF_OPTIMIZER:
@@ -72,13 +75,15 @@ def read_switches(sheet: Sheet) -> None:
         return
     without = named[0].start - 2  # "with or without …"
     both = without >= 0 and [one.text for one in sheet.tokens[without : without + 2]] in WITH_OR
+    both = both or [one.text for one in sheet.tokens[max(0, named[0].start - 1) :][:3]] in OR_NOT
     if pair or both:
-        start, end = (pair.start, pair.end) if pair else (without, without + 2)
+        start, end = (pair.start, pair.end) if pair else (max(0, without), named[0].start)
         other = "none" if named[0].value == "full" else "full"
         sheet.read("gradient_checkpointing", other, start, end, "what it is compared with")
         sheet.against = True
 
 
+OR_NOT = (["开", "不", "开"], ["用", "不", "用"])
 WITH_OR = (["with", "or"], ["with", "and"], ["with", "vs"], ["with", "/"])
 
 

@@ -302,7 +302,7 @@ class _Cluster:
         edges = (self.tokens[start], self.tokens[end - 1])
         if not self.sheet.is_free(start, end) or any(one.kind == "sign" or one.text in NO_NAMES for one in edges):
             return False
-        if quantities.memory_gb(self.tokens, start) or self._is_article(start, end):
+        if quantities.memory_gb(self.tokens, start) or self._is_article(start, end) or self._is_inside(start):
             return False
         if self._counts_inside(start, end) or any(quantities.mig_profile(self.tokens, at) for at in range(start, end)):
             return False
@@ -318,6 +318,13 @@ class _Cluster:
         if after is None or not after.glued or last.kind == after.kind == "word":
             return True
         return not (last.kind == "number" and after.kind == "word" and after.text not in VARIANTS)
+
+    def _is_inside(self, start: int) -> bool:
+        """Whether a name would begin within a word of letters and numbers: the A16 of "w4a16"."""
+        if start < 2 or not (self.tokens[start].glued and self.tokens[start - 1].glued):
+            return False
+        before, first = self.tokens[start - 1], self.tokens[start - 2]
+        return before.kind == "number" and first.kind == "word" and first.text not in quantities.TIMES
 
     def _counts_inside(self, start: int, end: int) -> bool:
         """Whether a sign of multiplication is no part of a name: the x of "MI250 x 8", the * of "910B*4"."""

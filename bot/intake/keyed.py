@@ -91,7 +91,9 @@ def read_keyed_numbers(sheet: Sheet) -> None:
 
 
 def _value_at(field: str) -> Callable[[list, int], Quantity | None]:  # type: ignore[type-arg]
-    if field in ("memory_gb", "host_ram_gib"):
+    if field == "memory_gb":
+        return lambda tokens, start: quantities.memory_gb(tokens, start) or quantities.bare_memory(tokens, start)
+    if field == "host_ram_gib":
         return quantities.memory_gb
     return lambda tokens, start: quantities.counted(tokens, start, binary=field == "seq_len")
 
@@ -113,7 +115,7 @@ def _read_behind(sheet: Sheet, start: int) -> bool:
     found = Quantity(-found.value, found.end) if found and below else found or _nothing(sheet, position)
     if found is None or not sheet.is_free(position, found.end) or _is_other(sheet, key.value, found.end):
         return False
-    if _is_counted_before(sheet, start) or _is_measured_before(sheet, key.value, start, found.end):
+    if _is_counted_before(sheet, start) or _is_anothers(sheet, key.value, start, found.end):
         return False
     before = key.value == "concurrency" or key.value in AMOUNTS
     if before and _is_named(sheet, found.end):
@@ -158,6 +160,31 @@ def _is_counted_before(sheet: Sheet, start: int) -> bool:
     apart = not number.glued or sheet.tokens[first - 1].kind != "word"
     own = number.kind == "number" and number.number == int(number.number) and apart and not sheet.taken[first]
     return own and card_named(sheet.words(first, start)) is None
+
+
+def _is_anothers(sheet: Sheet, field: str, start: int, end: int) -> bool:
+    """Whether a word has its number before it, and the one behind has a word of its own."""
+    if _is_measured_before(sheet, field, start, end):
+        return True
+    return _is_told_before(sheet, field, start) and _names_another(sheet, field, end)
+
+
+def _is_told_before(sheet: Sheet, field: str, start: int) -> bool:
+    """Whether a length's own number stands right before its word: the 128k of 128k上下文."""
+    if field not in ("seq_len", "new_tokens"):
+        return False
+    for at in range(max(0, start - 2), start):
+        number = quantities.counted(sheet.tokens, at)
+        apart = not sheet.tokens[at].glued or sheet.tokens[at - 1].kind != "word"  # the 16 of fp16 is of no length
+        if number is not None and number.end == start and apart and sheet.is_free(at, start):
+            return True
+    return False
+
+
+def _names_another(sheet: Sheet, field: str, end: int) -> bool:
+    """Whether the word behind a number says what else it is: the 10 of 128k上下文 10个并发."""
+    word = sheet.phrase(end, "key")
+    return word is not None and word.value in LIMITS and word.value != field
 
 
 def _is_measured_before(sheet: Sheet, field: str, start: int, end: int) -> bool:

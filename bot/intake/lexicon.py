@@ -8,6 +8,7 @@ import tomli
 
 from bot.intake.tokens import Token, tokenize
 
+COUNTING = frozenset({"x", "*", "×", "gpus", "gpu", "cards", "card", "nodes", "卡", "张", "块", "机", "台"})
 SKIPPED = frozenset("-_")
 
 
@@ -84,7 +85,15 @@ def _end_of(pieces: tuple[str, ...], tokens: list[Token], start: int) -> int:
         if position >= len(tokens) or tokens[position].text != piece:
             return 0
         position += 1
-    return position
+    return 0 if len(pieces) > 1 and _counts_on(tokens, position) else position
+
+
+def _counts_on(tokens: list[Token], end: int) -> bool:
+    """Whether the number that a phrase would end with counts what follows: the 2 of "fsdp 2x3090"."""
+    last = tokens[end - 1]
+    if last.kind != "number" or last.glued or end >= len(tokens):
+        return False
+    return tokens[end].text in COUNTING and (tokens[end].glued or tokens[end].kind == "word")
 
 
 @cache

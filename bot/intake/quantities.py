@@ -123,6 +123,9 @@ def counted(tokens: list[Token], start: int, binary: bool = False) -> Quantity |
         return Quantity(min(plain.value * 10**power, LARGEST), plain.end + 2)
     if unit not in MULTIPLIERS:
         return plain
+    rest = tokens[plain.end + 1] if plain.end + 1 < len(tokens) else None
+    if unit in "万w" and rest and rest.glued and rest.text.isdigit() and len(rest.text) == 1:
+        return Quantity(plain.value * 10_000 + rest.number * 1000, plain.end + 2)  # 3万2
     factor = 1024 if binary and unit == "k" and not _is_decimal(plain.value) else MULTIPLIERS[unit]
     return Quantity(plain.value * factor, plain.end + 1)
 
@@ -142,6 +145,20 @@ def memory_gb(tokens: list[Token], start: int) -> Quantity | None:
     if spaced and token.text in MEMORY_UNITS:
         return Quantity(plain.value * MEMORY_UNITS[token.text], plain.end + 1)
     return None
+
+
+SIZES = frozenset({4, 6, 8, 10, 11, 12, 16, 20, 22, 24, 32, 40, 48, 64, 80, 96, 141, 192})
+"""Memory in GB that cards are sold with."""
+
+
+def bare_memory(tokens: list[Token], start: int) -> Quantity | None:
+    """A number without a unit that is a card's size, behind a word for memory: 显存24."""
+    plain = signed(tokens, start)
+    if plain is None or plain.value not in SIZES:
+        return None
+    behind = tokens[plain.end] if plain.end < len(tokens) else None
+    alone = behind is None or ((behind.text in ",.?!;，。？！" or not behind.glued) and behind.kind != "number")
+    return plain if alone and (behind is None or behind.text not in ("x", "*", "×", "%")) else None
 
 
 class Profile(NamedTuple):

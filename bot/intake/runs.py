@@ -11,7 +11,7 @@ from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
 from bot.intake.names import full_card_name, model_meant, nearest_sized, plain_card_name
 from bot.intake.quantities import billions
-from bot.intake.settled import OF_TRAINING, settled
+from bot.intake.settled import ENGINE_OF_CACHE, OF_TRAINING, SERVERS, settled
 from bot.intake.sheet import Sheet
 from bot.intake.stages import ONLINE, stage_fields
 from bot.intake.tokens import tokenize
@@ -63,6 +63,7 @@ def spoken_runs(sheet: Sheet) -> list[Fields]:
         "shapes": _shapes(sheet),
         "layouts": _layouts(sheet, shared),
         "optimizers": [{"optimizer": name} for name in sheet.values("optimizer")] or [{}],
+        "caches": _caches(sheet),
         "ranks": [{"adapter": {"rank": rank}} for rank in _ranks(sheet)] or [{}],
         **{name: _rivals(sheet, name) for name in ("precision", "gradient_checkpointing", "attention")},
     }
@@ -115,16 +116,13 @@ def _shared_fields(sheet: Sheet) -> Fields:
     for name in PLAIN:
         if values := sheet.values(name):
             fields[name] = values[-1]
-    if sheet.values("compile"):
-        fields["compile"] = True
+    fields |= _switches(sheet)
     if special := [stage for stage in sheet.values("stage") if stage != "sft"]:
         fields["stage"] = special[-1]  # SFT beside it is what went before, or went well
     if "params_b" in sheet.invalid:
         fields["params_b"] = sheet.values("params_b")[-1]
     if tasks := _tasks(sheet):
         fields["task"] = tasks
-    if versions := sheet.values("version"):
-        fields["stack"] = dict(versions)
     told = stage_fields(sheet)
     if "engine" in told.get("rl", {}):
         fields.pop("engine", None)
@@ -135,11 +133,29 @@ def _shared_fields(sheet: Sheet) -> Fields:
     return {**fields, **told, **_serving_fields(sheet), **spread, **_offload_fields(sheet)}
 
 
+def _switches(sheet: Sheet) -> Fields:
+    """What is only on or off, and the versions of packages."""
+    compiled = {"compile": True} if sheet.values("compile") else {}
+    packing, versions = sheet.values("packing"), sheet.values("version")
+    packed = {"packing": packing[-1] == "on"} if packing else {}
+    return {**compiled, **packed, **({"stack": dict(versions)} if versions else {})}
+
+
 def _serving_fields(sheet: Sheet) -> Fields:
     """What a serving engine is told: flags of its command, the cache's type."""
     told = {name: values[-1] for name in SERVING if (values := sheet.values(name))}
     caches = sheet.values("kv_dtype")
-    return {**({"serving": told} if told else {}), **({"kv_cache": {"dtype": caches[-1]}} if caches else {})}
+    one = {"kv_cache": {"dtype": caches[0]}} if len(caches) == 1 else {}
+    return {**({"serving": told} if told else {}), **one}
+
+
+def _caches(sheet: Sheet) -> list[Fields]:
+    """Types of the cache that stand against each other."""
+    caches = sheet.values("kv_dtype")
+    engine = next((ENGINE_OF_CACHE[name] for name in caches if name in ENGINE_OF_CACHE), None)
+    of_one = {"engine": engine, "task": "serve" if engine in SERVERS else "infer"}
+    of_one = of_one if engine and not sheet.values("engine") else {}
+    return [{**of_one, "kv_cache": {"dtype": name}} for name in caches] if len(caches) > 1 else [{}]
 
 
 def _tasks(sheet: Sheet) -> str | None:
@@ -156,7 +172,7 @@ def _parallel_fields(sheet: Sheet) -> Fields:
     fields: Fields = {}
     for name in sheet.values("parallelism"):
         fields.update(SHARDING[name])
-    for name in ("tensor", "pipeline", "context", "expert"):
+    for name in ("data", "tensor", "pipeline", "context", "expert"):
         if sizes := sheet.values(name):
             fields[name] = sizes[-1]
     if sheet.values("sequence") and fields.get("tensor", 1) > 1:

@@ -23,6 +23,8 @@ def settled(fields: Fields, running: bool) -> Fields:
         run.setdefault("method", "lora")
     _settle_short_format(run)
     _settle_task(run, running)
+    if run.get("task") == "infer" and not run.get("engine") and (run.get("parallel") or {}).get("tensor", 1) > 1:
+        run["task"] = "serve"  # the layers of a model are split by engines that serve
     _settle_adapters(run)
     _settle_method(run)
     _settle_cards(run)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.intake.amounts import read_amounts
 from bot.intake.asked import AMOUNTS, Asked, asked_in, is_ours, read_questions
+from bot.intake.caches import read_caches, read_in_and_out
 from bot.intake.claims import claim_in
 from bot.intake.counts import read_count_alone, read_other_counts
 from bot.intake.doubts import Doubt, doubts_in
@@ -94,6 +95,8 @@ def read_sheet(text: str) -> Sheet:
     read_factors(sheet)
     read_token_amounts(sheet)
     read_economics(sheet)
+    read_in_and_out(sheet)
+    read_caches(sheet)
     read_sequence_parallel(sheet)
     read_keyed_numbers(sheet)
     read_amounts(sheet)

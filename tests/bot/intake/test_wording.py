@@ -182,3 +182,44 @@ def test_cards_and_their_number(text: str, gpu: str, count: int | None) -> None:
 )
 def test_a_model_in_other_words(text: str, resolved: str) -> None:
     assert set(fields(understand(text), "resolved_model")) == {resolved}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("70b qlora fsdp 2x3090", "gpu_count", 2),
+        ("7b full deepspeed3 8xA100", "parallel", {"engine": "deepspeed", "zero": 3, "data": 8}),
+        ("7b full deepspeed 3 gpus 3090", "gpu_count", 3),
+        ("7b full tp2 dp4", "parallel", {"data": 4, "tensor": 2}),
+        ("7b w4a16 推理", "gpu", None),
+        ("7b w4a16 推理", "weight_format", "gptq-4bit-g128"),
+        ("7b 3bit", "weight_format", "Q3_K_M"),
+        ("7b iq2_xxs", "weight_format", "IQ2_XXS"),
+        ("7b full optim adamw_8bit", "optimizer", "adamw-8bit"),
+        ("7b lora gradient_checkpointing=False", "gradient_checkpointing", "none"),
+        ("7b lora 没开gc", "gradient_checkpointing", "none"),
+        ("7b lora 开了gc", "gradient_checkpointing", "full"),
+        ("7b lora packing", "packing", True),
+        ("7b lora no packing", "packing", False),
+        ("7b lora 单卡batch_size 2", "gpu_count", None),
+        ("7b lora 单卡batch_size 2", "micro_batch", 2),
+        ("7b lora 累积8步", "grad_accum", 8),
+        ("7b lora len=3000", "seq_len", 3000),
+        ("7b lora 长度3万2", "seq_len", 32000),
+        ("7b 推理 128k上下文 10个并发", "context_len", 131072),
+        ("7b 推理 128k上下文 10个并发", "concurrency", 10),
+        ("7b serve 4k in 1k out", "context_len", 4096),
+        ("7b serve 4k in 1k out", "new_tokens", 1024),
+        ("7b lora 显存24", "gpu", "24GB"),
+        ("7b full 3D parallel tp8", "hours", None),
+    ],
+)
+def test_one_field_of_a_run(text: str, name: str, value: object) -> None:
+    assert set(map(str, fields(understand(text), name))) == {str(value)}
+
+
+def test_types_of_the_cache_against_each_other_share_an_engine() -> None:
+    found = understand("llama3 8b fp8 vs fp16 kv cache 32k")
+    assert found.question == "compare"
+    assert fields(found, "kv_cache") == [{"dtype": "fp8"}, {"dtype": "fp16"}]
+    assert fields(found, "engine") == ["vllm", "vllm"]
