@@ -11,10 +11,11 @@ from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
 from bot.intake.names import full_card_name, model_meant, nearest_sized, plain_card_name
 from bot.intake.quantities import billions
-from bot.intake.settled import ENGINE_OF_CACHE, OF_TRAINING, SERVERS, settled
+from bot.intake.settled import ENGINE_OF_CACHE, OF_TRAINING, settled
 from bot.intake.sheet import Sheet
 from bot.intake.stages import ONLINE, stage_fields
 from bot.intake.tokens import tokenize
+from estimator.serving.engines import SERVERS
 from estimator.step.quantised import BITSANDBYTES_4BIT
 
 Fields = dict[str, Any]
