@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 KNOWN_KINDS = ("explain", "advice", "diagnose")
 """Kinds of questions that entries answer."""
+OF_A_RUN = ("model", "gpu", "gpu_count", "micro_batch", "seq_len", "method", "parallel")
+SIZE = r"(?i)\d ?(?:[GM]i?B?)(?![a-z])|\d ?%"
 SURE = 0.5
 """Score from which a cause answers why a run failed that is only asked about, or told of."""
 MARKS = ("![", ".png", ".jp", ".webp", ".gif", ".bmp")
@@ -62,18 +64,23 @@ def entries_for(text: str, question: Question) -> list[str]:
 def told_of(text: str, question: Question) -> str:
     """What a message tells of that asks nothing: "diagnose" where something failed, "explain" where it takes so much.
 
-    A failure of a run without a model is one, too: what it says may name the cause.
+    A failure of a run without a model is one, too: what it says may name the cause. Only where nothing is said of a run
+    does an entry's own answer to a question of many go before.
     """
-    modelless = (question.reply, question.question) == ("clarify", "diagnose") and not (
-        question.invalid or question.doubts
-    )
-    if question.reply == "refuse" or (question.cued and question.reply != "ignore" and not modelless):
+    open_ones = KNOWN_KINDS if _is_of_a_run(text, question) else ("diagnose",)
+    stuck = question.reply == "clarify" and question.question in open_ones and not (question.invalid or question.doubts)
+    if question.reply == "refuse" or (question.cued and question.reply != "ignore" and not stuck):
         return ""
     from knowledge.search import asked_for, says  # most questions are asked
 
-    if question.reply != "answer" and asked_for(text):
+    if question.reply != "answer" and open_ones != KNOWN_KINDS and asked_for(text):
         return ""
     return "diagnose" if says("failing", text) else "explain" if says("taking", text) else ""
+
+
+def _is_of_a_run(text: str, question: Question) -> bool:
+    """Whether sizes or parts of a run are named."""
+    return any(run.get(name) for run in question.spoken for name in OF_A_RUN) or re.search(SIZE, text) is not None
 
 
 def is_sure(found: "Diagnosis | None") -> bool:

@@ -50,6 +50,12 @@ def test_talk_is_no_question() -> None:
         ("ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 "
          "GPU has compute capability 7.5.", "diagnose", "dtype_unsupported"),
         ("vllm serving a 3b takes 68GB of my 80GB card", "explain", "vllm_prealloc_by_design"),
+        ("DDP on two 3090s needs the same memory per gpu as one, still OOM", "diagnose", "full_copy_per_gpu"),
+        ("P40 上没装 flash-attn，24k 长文本一次申请 40 多 GiB", "explain", "attention_quadratic"),
+        ("实验室公共服务器，别人上来跑程序之后我的训练就 OOM 了", "diagnose", "other_process"),
+        ("lora 开了 gradient checkpointing，显存一点没降", "diagnose", "grad_ckpt_ineffective"),
+        ("allocated memory is 30 GiB on my 24 GiB card, Windows, each step takes a minute", "diagnose",
+         "windows_wsl_memory"),
     ],
 )  # fmt: skip
 def test_a_wreck_is_told_of_without_a_question(text: str, question: str, cause: str) -> None:
