@@ -4,6 +4,7 @@
 tensor once: parameter counts, adapter targets, quantisation and the step timeline all read it.
 """
 
+from collections import Counter
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -63,7 +64,7 @@ class Inventory(NamedTuple):
     def numel(self) -> int:
         """All parameters, a tied head counted once."""
         own = sum(weight.numel for weight in self.stem + self.top)
-        return own + sum(self.kinds[index].numel for index in self.layers)
+        return own + sum(times * self.kinds[index].numel for index, times in Counter(self.layers).items())
 
 
 class Experts(NamedTuple):

@@ -174,10 +174,19 @@ def _program(arch: Architecture, regime: Regime, shares: int, layout: Layout) ->
     parts = share_of(inventory(arch), shares)
     if regime.linear_experts:
         parts = with_linear_experts(parts, arch.model_type)
-    if regime.training:
-        local = local_inventory(traced_parts(parts, layout), layout)
-        return trace_training(local_architecture(arch, layout), local, regime, layout)
-    return trace_inference(arch, parts, regime, decode=regime.generates)
+    if not regime.training:
+        return trace_inference(arch, parts, regime, decode=regime.generates)
+    if arch.positions != "alibi":  # learned ones are in the inventory, rotary ones know no end
+        arch = arch._replace(max_positions=0)
+    if regime.quantised is None:
+        regime = regime._replace(fp16=False)
+    return _trained(arch, parts, regime, layout)
+
+
+@lru_cache(maxsize=PROGRAMS)
+def _trained(arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Program:
+    local = local_inventory(traced_parts(parts, layout), layout)
+    return trace_training(local_architecture(arch, layout), local, regime, layout)
 
 
 def share_of(parts: Inventory, shares: int) -> Inventory:
@@ -215,8 +224,9 @@ def base_of(arch: Architecture, regime: Regime, optimizer: Choice, shares: int, 
     return Base(loaded, trained, memory, gradients, loading, standing_models(arch, held, regime))
 
 
+@lru_cache(maxsize=PROGRAMS)
 def peak_of(setting: Setting) -> Peak:
-    """The timeline of a setting, evaluated."""
+    """The timeline of a setting, evaluated: a search comes to one setting by several ways."""
     base = base_of(setting.arch, setting.regime, setting.optimizer, setting.shares, setting.layout)
     program = program_of(setting.arch, setting.regime, setting.shares, setting.layout)
     return _evaluated(setting, base, program)

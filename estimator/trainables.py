@@ -1,5 +1,6 @@
 """The tensors that train: what gradients, optimizer states and master copies are made of."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from math import prod
 from typing import NamedTuple
@@ -51,12 +52,15 @@ Group = tuple[int, tuple[Trainable, ...]]
 
 def trainables(inventory: Inventory, regime: Regime) -> list[Trainable]:
     """Every trainable tensor of a run, alike ones counted together."""
-    found: dict[Trainable, int] = {}
+    found: dict[tuple[tuple[int, ...], int, bool, bool, bool], int] = {}
     for times, tensors in ordered(inventory, regime):
         for tensor in tensors:
-            nameless = tensor._replace(name="", times=0)
-            found[nameless] = found.get(nameless, 0) + times
-    return [tensor._replace(times=times) for tensor, times in found.items()]
+            alike = tensor.shape, tensor.itemsize, tensor.hidden, tensor.adapter, tensor.idle
+            found[alike] = found.get(alike, 0) + times
+    return [
+        Trainable(shape, itemsize, times, hidden, adapter, idle=idle)
+        for (shape, itemsize, hidden, adapter, idle), times in found.items()
+    ]
 
 
 def ordered(inventory: Inventory, regime: Regime) -> tuple[Group, ...]:
@@ -65,9 +69,10 @@ def ordered(inventory: Inventory, regime: Regime) -> tuple[Group, ...]:
         return ()
     kinds = {kind: _tensors(layer.weights, True, regime) for kind, layer in enumerate(inventory.kinds)}
     groups: list[Group] = [(1, _outside(inventory.stem, regime))]
-    trained = [kind for index, kind in enumerate(inventory.layers) if regime.trains(index, len(inventory.layers))]
-    if regime.trainable == "none":
-        trained = list(inventory.layers)
+    total = len(inventory.layers)
+    trained: Sequence[int] = inventory.layers
+    if regime.trainable not in ("all", "none"):
+        trained = [kind for index, kind in enumerate(inventory.layers) if regime.trains(index, total)]
     groups += [(len(list(run)), kinds[kind]) for kind, run in groupby(trained)]
     groups.append((1, _outside(inventory.top, regime)))
     return tuple(group for group in groups if group[1])

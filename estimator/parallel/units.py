@@ -79,9 +79,7 @@ def units_of(parts: Inventory, regime: Regime, layout: Layout, tied: bool) -> Un
         members = [*stem, *(param for layer in inner for param in layer), *top]
         whole = tuple(blocks(param.numel * param.gathered for param in layer if param.trains) for layer in inner)
         return Units((), unit_of(members, layout), gradients=whole)
-    known: dict[tuple[Param, ...], Unit] = {}
-    for layer in inner:
-        known.setdefault(layer, unit_of(layer, layout))
+    known = {layer: unit_of(layer, layout) for layer in dict.fromkeys(inner)}
     layers = tuple(known[layer] for layer in inner)
     if layout.wrap in ("titan", "accelerate"):
         first = None if tied else unit_of(stem, layout)

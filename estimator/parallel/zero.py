@@ -6,6 +6,7 @@ a larger one lives until the next arrives. Stage 1 does all of this when the bac
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from estimator.architecture import Inventory
@@ -16,7 +17,7 @@ from estimator.step.program import rounded
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime, behind
 from estimator.step.tape import HALF, Leaf, Tape, Tensor
-from estimator.trainables import Trainable, ordered
+from estimator.trainables import Group, ordered
 
 
 class Partition(NamedTuple):
@@ -37,45 +38,55 @@ class Partition(NamedTuple):
 
 def partition_of(parts: Inventory, regime: Regime, shards: int, bucket: int) -> Partition:
     """How the trainable parameters, in the model's order, fall on the first rank."""
-    flat = list(_in_order(parts, regime))
-    total = sum(tensor.numel for _, tensor in flat)
-    size = -(-total // shards)
+    return _partition(ordered(parts, regime), regime.trainable == "all", len(parts.layers), shards, bucket)
+
+
+@lru_cache(maxsize=256)
+def _partition(groups: tuple[Group, ...], ends: bool, layers: int, shards: int, bucket: int) -> Partition:
+    """``ends``: the first and the last group lie outside the ``layers``."""
+    flat: list[tuple[int, int]] = []
+    held_by: dict[int, int] = {}
+    for layer, sizes, held in _in_order(groups, ends):
+        flat += [(layer, size) for size in sizes]
+        held_by[layer] = held
+    total = sum(size for _, size in flat)
+    part = -(-total // shards)
     pieces: list[int] = []
     touched = 0
-    for _, tensor in flat:
-        if touched >= size:
+    for _, size in flat:
+        if touched >= part:
             break
-        pieces.append(min(tensor.numel, size - touched))
-        touched += tensor.numel
-    layers: dict[int, int] = {}
-    for layer, tensor in flat:
-        layers[layer] = layers.get(layer, 0) + rounded(tensor.bytes)
-    inner = tuple(layers.get(layer, 0) for layer in range(len(parts.layers)))
-    return Partition(total, size, touched, _first_reduced(flat, len(pieces), bucket), tuple(pieces), inner)
+        pieces.append(min(size, part - touched))
+        touched += size
+    inner = tuple(held_by.get(layer, 0) for layer in range(layers))
+    return Partition(total, part, touched, _first_reduced(flat, len(pieces), bucket), tuple(pieces), inner)
 
 
-def _first_reduced(flat: list[tuple[int, Trainable]], own: int, bucket: int) -> int | None:
+def _first_reduced(flat: list[tuple[int, int]], own: int, bucket: int) -> int | None:
     """The layer whose gradient pushes out the first bucket that holds one of the first ``own`` parameters'."""
-    filled, holds = 0, False
-    for number, (layer, tensor) in reversed(list(enumerate(flat))):
-        if filled + tensor.numel > bucket:
+    filled, number = 0, len(flat)
+    holds = False
+    for layer, size in reversed(flat):
+        number -= 1
+        if filled + size > bucket:
             if holds:
                 return layer
             filled = 0
-        filled += tensor.numel
+        filled += size
         holds = holds or number < own
     return None
 
 
-def _in_order(parts: Inventory, regime: Regime) -> Iterable[tuple[int, Trainable]]:
-    """Every trainable tensor with the number of its layer, -1 outside."""
-    groups, layer = ordered(parts, regime), 0
-    whole = regime.trainable == "all"
+def _in_order(groups: tuple[Group, ...], ends: bool) -> Iterable[tuple[int, list[int], int]]:
+    """Of every layer (-1 outside): its number, the elements of each of its tensors, bytes of all their gradients."""
+    layer = 0
     for number, (times, tensors) in enumerate(groups):
-        ends = whole and number in (0, len(groups) - 1)
+        sizes = [tensor.numel for tensor in tensors]
+        held = sum(rounded(tensor.bytes) for tensor in tensors)
+        outside = ends and number in (0, len(groups) - 1)
         for _ in range(times):
-            yield from ((-1 if ends else layer, tensor) for tensor in tensors)
-            layer += 0 if ends else 1
+            yield -1 if outside else layer, sizes, held
+            layer += 0 if outside else 1
 
 
 class Zero12(Runtime):

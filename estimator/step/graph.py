@@ -85,6 +85,18 @@ class Leaf(Tensor):
 
 
 Backward = Callable[..., Sequence[Tensor | None]]
+Edge = tuple[Rows, int, int, "Node | None", int, Leaf | None]
+"""Where a gradient goes, and the shape and type that it must have there: rows, width, item size, node, slot, leaf."""
+
+
+def edge_to(tensor: Tensor) -> Edge:
+    """The edge to what made a tensor, or to the leaf that it is."""
+    node, leaf = tensor.node, None
+    if node is None:
+        assert isinstance(tensor, Leaf)
+        tensor.uses += 1
+        leaf = tensor
+    return tensor.rows, tensor.width, tensor.itemsize, node, tensor.slot, leaf
 
 
 class Node:
@@ -95,27 +107,15 @@ class Node:
     def __init__(self, order: int, segment: int, inputs: Sequence[Tensor], saved: Sequence[Any], backward: Backward):
         self.order = order
         self.segment = segment
-        self.inputs: Sequence[Edge | None] = [Edge(tensor) if tensor.needs else None for tensor in inputs]
+        edges: list[Edge | None] = []
+        for tensor in inputs:
+            edges.append(edge_to(tensor) if tensor.needs else None)
+        self.inputs: Sequence[Edge | None] = edges
         self.saved: Sequence[Any] | None = saved
         self.backward = backward
         self.outputs = 1
         self.in_place = False
         self.hook: Callable[[], None] | None = None
-
-
-class Edge:
-    """Where a gradient goes, and the shape and type it must have when it arrives."""
-
-    __slots__ = ("itemsize", "leaf", "node", "rows", "slot", "width")
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.rows, self.width, self.itemsize = tensor.rows, tensor.width, tensor.itemsize
-        self.node, self.slot = tensor.node, tensor.slot
-        self.leaf: Leaf | None = None
-        if tensor.node is None:
-            assert isinstance(tensor, Leaf)
-            tensor.uses += 1
-            self.leaf = tensor
 
 
 class StopReplay(Exception):

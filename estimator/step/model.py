@@ -153,16 +153,21 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor
     weight = ops.autocast(weight)
     x = ops.autocast(x)
     tape = x.tape
-    kept = [tape.save(t) for t, wanted in ((x, weight.needs), (weight, x.needs)) if wanted]
+    need_x, need_weight = x.needs, weight.needs
+    kept = [tape.save(x)] if need_weight else []
+    if need_x:
+        kept.append(tape.save(weight))
     out = tape.result("mm" if bias is None else "addmm", x.rows, width, x.itemsize)
-    inputs = [x, weight] if bias is None else [x, weight, bias]
-    if not any(t.needs for t in inputs):
+    inputs = (x, weight) if bias is None else (x, weight, bias)
+    if not (need_x or need_weight or (bias is not None and bias.needs)):
         return out
-    shapes = [(*ops.shape_of(t), item) if t.needs else None for t, item in ((x, ""), (weight, "gradients"))]
-    biased = [True] if bias is not None else []
+    rows, inner, itemsize = ops.shape_of(x)
+    (of_weight, elements, size), biased = ops.shape_of(weight), bias is not None
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
-        return [tape.new(*shape) if shape else None for shape in shapes] + [g for _ in biased]
+        gx = tape.new(rows, inner, itemsize) if need_x else None
+        gw = tape.new(of_weight, elements, size, "gradients") if need_weight else None
+        return (gx, gw, g) if biased else (gx, gw)
 
     return tape.attach(out, inputs, kept, backward)
 

@@ -210,9 +210,14 @@ class Compiler:
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self.kinds = kinds
         self.rows = tuple({kind[0]: None for kind in kinds})
-        self.place = [self.rows.index(kind[0]) for kind in kinds]
-        rounds = ((place, kind[1]) for place, kind in zip(self.place, kinds, strict=True) if kind[1] % BLOCK)
-        self.partial = {one: number for number, one in enumerate(dict.fromkeys(rounds))}
+        number_of = {rows: number for number, rows in enumerate(self.rows)}
+        places, widths = [number_of[kind[0]] for kind in kinds], [kind[1] for kind in kinds]
+        rounds = [(place, width) if width % BLOCK else None for place, width in zip(places, widths, strict=True)]
+        self.partial = {one: number for number, one in enumerate(dict.fromkeys(filter(None, rounds)))}
+        self.rounds = [self.partial[one] if one else None for one in rounds]
+        # A free, the complement of its kind, indexes from the end: there the same places stand in reverse.
+        self.place = places + places[::-1]
+        self.change = widths + [-width for width in reversed(widths)]
         self.known: dict[tuple[int, ...], Stretch] = {}
         self.levels: dict[tuple[Counts, ...], tuple[Counts, ...]] = {}
 
@@ -227,30 +232,38 @@ class Compiler:
         return Program(tuple(self.kinds), self.rows, tuple(self.partial), tuple(segments))
 
     def _compile(self, events: tuple[int, ...]) -> Stretch:
+        place, change = self.place, self.change
         live = [0] * len(self.rows)
         counts: dict[int, int] = {}
         tops: dict[tuple[int, ...], dict[int, int]] = {tuple(live): {}}
-        for position, event in enumerate(events):
-            kind, sign = (event, 1) if event >= 0 else (~event, -1)
-            live[self.place[kind]] += sign * self.kinds[kind][1]
-            counts[kind] = counts.get(kind, 0) + sign
-            if sign > 0 and (position + 1 == len(events) or events[position + 1] < 0):
-                _admit(tops, tuple(live), counts)
-        levels = tuple(self._counts(rows, held) for rows, held in tops.items())
+        rising = False
+        for event in events:
+            if event >= 0:
+                counts[event] = counts.get(event, 0) + 1
+                rising = True
+            else:
+                if rising:
+                    _admit(tops, tuple(live), counts)
+                    rising = False
+                counts[~event] = counts.get(~event, 0) - 1
+            live[place[event]] += change[event]
+        if rising:
+            _admit(tops, tuple(live), counts)
+        levels = tuple([self._counts(rows, held) for rows, held in tops.items()])
         return Stretch(self._counts(tuple(live), counts), self.levels.setdefault(levels, levels))
 
     def _counts(self, rows: tuple[int, ...], counts: dict[int, int]) -> Counts:
-        kinds = tuple(kind for kind, times in counts.items() if times)
+        held = {kind: times for kind, times in counts.items() if times}
         whole, partial = [0] * len(self.rows), dict[int, int]()
-        for kind in kinds:
-            place, width, times = self.place[kind], self.kinds[kind][1], counts[kind]
-            if width % BLOCK:
-                number = self.partial[place, width]
-                partial[number] = partial.get(number, 0) + times
+        for kind, times in held.items():
+            number = self.rounds[kind]
+            if number is None:
+                whole[self.place[kind]] += times * self.change[kind]
             else:
-                whole[place] += times * width
-        every = tuple(map(counts.__getitem__, kinds))
-        return Counts(rows, kinds, every, tuple(whole), tuple(partial), tuple(partial.values()))
+                partial[number] = partial.get(number, 0) + times
+        return Counts(
+            rows, tuple(held), tuple(held.values()), tuple(whole), tuple(partial), tuple(partial.values())
+        )
 
 
 def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], counts: dict[int, int]) -> None:

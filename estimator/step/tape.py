@@ -31,8 +31,12 @@ from estimator.step.graph import (
     StopReplay,
     Storage,
     Tensor,
+    edge_to,
     one_query,
 )
+
+Waiting = dict[int, tuple[Node, list[Tensor | None]]]
+"""Nodes by their order with the gradients that have come for each of their results."""
 
 __all__ = ["BOOL", "FULL", "HALF", "LONG", "Leaf", "Rows", "Tape", "Tensor"]
 
@@ -230,9 +234,9 @@ class Tape:
     def backward_from(self, root: Tensor, seed: Tensor) -> None:
         """Run the backward from ``root`` with the gradient ``seed``."""
         assert root.node is not None
-        waiting: dict[int, tuple[Node, list[Tensor | None]]] = {}
+        waiting: Waiting = {}
         queue: list[int] = []
-        self._hand(Edge(root), seed, waiting, queue)
+        self._hand(edge_to(root), seed, waiting, queue)
         root.node = None
         while queue:
             node, grads = waiting.pop(-heappop(queue))
@@ -241,7 +245,7 @@ class Tape:
                 self.mark("backward")
             self._run(node, grads, waiting, queue)
 
-    def _run(self, node: Node, grads: list[Tensor | None], waiting: dict[int, Any], queue: list[int]) -> None:
+    def _run(self, node: Node, grads: list[Tensor | None], waiting: Waiting, queue: list[int]) -> None:
         """Backward of one node: what was made again goes first, then sums and casts, the gradient, the rest."""
         if node.hook is not None:
             node.hook()
@@ -259,9 +263,7 @@ class Tape:
             grad = results[position]
             if edge is None:
                 results[position] = None
-            elif grad is not None and (
-                grad.rows != edge.rows or grad.width != edge.width or grad.itemsize != edge.itemsize
-            ):
+            elif grad is not None and (grad.width != edge[1] or grad.itemsize != edge[2] or grad.rows != edge[0]):
                 results[position] = self._fitted(edge, grad)
             del grad
         grads.clear()
@@ -276,11 +278,12 @@ class Tape:
 
     def _fitted(self, edge: Edge, grad: Tensor) -> Tensor:
         """Sum a broadcast gradient to its input's shape, then cast it to its type."""
-        item = "gradients" if edge.rows == "1" else ""
-        if grad.rows != edge.rows or grad.width != edge.width:
-            grad = self.new(edge.rows, edge.width, grad.itemsize, item)
-        if grad.itemsize != edge.itemsize:
-            grad = self.new(edge.rows, edge.width, edge.itemsize, item)
+        rows, width, itemsize, *_ = edge
+        item = "gradients" if rows == "1" else ""
+        if grad.rows != rows or grad.width != width:
+            grad = self.new(rows, width, grad.itemsize, item)
+        if grad.itemsize != itemsize:
+            grad = self.new(rows, width, itemsize, item)
         return grad
 
     def _remake(self, saved: Sequence[Any]) -> list[Any]:
@@ -304,18 +307,19 @@ class Tape:
             return kept.frame.kept.pop(kept.index)
         return kept
 
-    def _hand(self, edge: Edge, grad: Tensor, waiting: dict[int, Any], queue: list[int]) -> None:
-        if edge.leaf is not None:
-            self._accumulate(edge.leaf, grad)
+    def _hand(self, edge: Edge, grad: Tensor, waiting: Waiting, queue: list[int]) -> None:
+        _, _, _, node, slot, leaf = edge
+        if leaf is not None:
+            self._accumulate(leaf, grad)
             return
-        node, slot = edge.node, edge.slot
         assert node is not None
-        entry = waiting.get(node.order)
+        order = node.order
+        entry = waiting.get(order)
         if entry is None:
-            empty: list[Tensor | None] = [None] * node.outputs
-            entry = waiting[node.order] = (node, empty)
-            heappush(queue, -node.order)
-        entry[1][slot] = self._merge(entry[1][slot], grad)
+            entry = waiting[order] = (node, [None] * node.outputs)
+            heappush(queue, -order)
+        held = entry[1]
+        held[slot] = grad if held[slot] is None else self._merge(held[slot], grad)
 
     def _merge(self, old: Tensor | None, new: Tensor) -> Tensor:
         if old is None:
