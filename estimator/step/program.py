@@ -261,9 +261,7 @@ class Compiler:
                 whole[self.place[kind]] += times * self.change[kind]
             else:
                 partial[number] = partial.get(number, 0) + times
-        return Counts(
-            rows, tuple(held), tuple(held.values()), tuple(whole), tuple(partial), tuple(partial.values())
-        )
+        return Counts(rows, tuple(held), tuple(held.values()), tuple(whole), tuple(partial), tuple(partial.values()))
 
 
 def _admit(tops: dict[tuple[int, ...], dict[int, int]], level: tuple[int, ...], counts: dict[int, int]) -> None:
