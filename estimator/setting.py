@@ -15,8 +15,10 @@ from estimator.parallel.layouts import layout_of
 from estimator.parallel.masters import masters
 from estimator.parallel.offload import moved
 from estimator.parallel.pipeline import moments, stored_parts, traced_parts
+from estimator.parallel.runtimes import fsdp2_units
 from estimator.parallel.states import sharded_states
 from estimator.parallel.tensor import local_architecture, local_inventory
+from estimator.parallel.units import labelled
 from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
 from estimator.stack import with_linear_experts
@@ -33,6 +35,9 @@ from estimator.weights import Weights, weights
 
 PROGRAMS = 2048
 """Traced steps kept: one question that does not fit looks at about ten, and each takes about 70 kB."""
+
+RECORDINGS = 256
+"""Recordings of steps kept for other numbers of cards, each of about 30 kB."""
 
 
 class Setting(NamedTuple):
@@ -186,7 +191,14 @@ def _program(arch: Architecture, regime: Regime, shares: int, layout: Layout) ->
 @lru_cache(maxsize=PROGRAMS)
 def _trained(arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Program:
     local = local_inventory(traced_parts(parts, layout), layout)
-    return trace_training(local_architecture(arch, layout), local, regime, layout)
+    arch = local_architecture(arch, layout)
+    if layout.engine != "fsdp2":
+        return trace_training(arch, local, regime, layout).program()
+    units, sizes = labelled(fsdp2_units(arch, local, regime, layout))
+    return _recorded(arch, local, regime, layout._replace(shards=1), units).resized(sizes).program()
+
+
+_recorded = lru_cache(maxsize=RECORDINGS)(trace_training)
 
 
 def share_of(parts: Inventory, shares: int) -> Inventory:

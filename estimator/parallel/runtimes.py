@@ -9,7 +9,7 @@ from estimator.parallel.fsdp2 import Fsdp2
 from estimator.parallel.layout import Layout
 from estimator.parallel.pipeline import own_ends
 from estimator.parallel.tensor import TensorParallel
-from estimator.parallel.units import units_of
+from estimator.parallel.units import Units, units_of
 from estimator.parallel.zero import Zero12, partition_of
 from estimator.parallel.zero3 import Zero3
 from estimator.step.regime import Regime
@@ -18,19 +18,26 @@ from estimator.step.tape import Tape
 from estimator.trainables import ordered
 
 
-def runtime_of(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Runtime:
-    """What a rank of ``layout`` does around the modules of its step."""
-    runtime = _engine(tape, arch, parts, regime, layout)
+def runtime_of(
+    tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout, units: Units | None = None
+) -> Runtime:
+    """What a rank of ``layout`` does around the modules of its step; ``units``: those of FSDP2, if they are known."""
+    if layout.engine == "fsdp2":
+        runtime: Runtime = Fsdp2(tape, layout, units or fsdp2_units(arch, parts, regime, layout), regime.accumulates)
+    else:
+        runtime = _engine(tape, arch, parts, regime, layout)
     if layout.tensor > 1:
         runtime.tensor = TensorParallel(layout)
     runtime.context, runtime.stage, runtime.expert = layout.context, layout.stage, layout.expert
     return runtime
 
 
+def fsdp2_units(arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Units:
+    """The units of a rank's part of the model."""
+    return units_of(own_ends(parts, layout, arch.tied), regime, layout, arch.tied)
+
+
 def _engine(tape: Tape, arch: Architecture, parts: Inventory, regime: Regime, layout: Layout) -> Runtime:
-    if layout.engine == "fsdp2":
-        own = own_ends(parts, layout, arch.tied)
-        return Fsdp2(tape, layout, units_of(own, regime, layout, arch.tied), regime.accumulates)
     if layout.engine == "fsdp1":
         return Fsdp1(tape, layout, flat_units(parts, regime, layout), regime.accumulates)
     if layout.engine == "megatron":

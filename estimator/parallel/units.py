@@ -87,6 +87,26 @@ def units_of(parts: Inventory, regime: Regime, layout: Layout, tied: bool) -> Un
     return Units(layers, unit_of([*stem, *top], layout))
 
 
+def labelled(units: Units) -> tuple[Units, dict[int, int]]:
+    """The units with a negative label in the place of every size, and the size of each label.
+
+    Cards that share a model differ in these sizes alone: the step of any number of them is traced once.
+    """
+    sizes: dict[int, int] = {}
+
+    def label(size: int) -> int:
+        number = -1 - len(sizes) if size else 0
+        if size:
+            sizes[number] = size
+        return number
+
+    known: dict[Unit | None, Unit | None] = {unit: Unit(*map(label, unit)) for unit in dict.fromkeys(units.all)}
+    gradients = {size: label(size) for size in dict.fromkeys(units.gradients)}
+    layers = tuple(unit for unit in map(known.get, units.layers) if unit is not None)
+    root, stem, tail = map(known.get, (units.root, units.stem, units.tail))
+    return Units(layers, root, stem, tail, tuple(gradients[size] for size in units.gradients)), sizes
+
+
 def layer_params(parts: Inventory, regime: Regime, layout: Layout) -> list[tuple[Param, ...]]:
     """The parameters of every layer, alike layers sharing one tuple."""
     total = len(parts.layers)

@@ -50,7 +50,7 @@ def _assemble(tape: Tape, numbers: list[int], top: int, stages: list[str]) -> Pr
         builder.one(phase, 0, stage)
         builder.many(phase, numbers, stage)
         builder.one(phase, top, stage)
-    return builder.program()
+    return builder.recording().program()
 
 
 class _Generation:

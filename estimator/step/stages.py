@@ -10,11 +10,11 @@ from typing import Any
 from estimator.architecture import Architecture, Inventory
 from estimator.parallel.layout import Layout
 from estimator.parallel.runtimes import runtime_of
-from estimator.step.assembly import Builder
+from estimator.parallel.units import Units
+from estimator.step.assembly import Builder, Recording
 from estimator.step.checkpointing import prepare
 from estimator.step.model import Model
 from estimator.step.ops import scale
-from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, LONG, Tape, Tensor
 from estimator.step.towers import images_of
@@ -29,10 +29,12 @@ After = Callable[[list[Any]], Any]
 class Stage:
     """A step being traced: the tape, the policy, the layers that stand for all, and the forwards that ran so far."""
 
-    def __init__(self, arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout) -> None:
+    def __init__(
+        self, arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout, units: Units | None
+    ) -> None:
         self.arch, self.inventory, self.regime = arch, inventory, regime
         self.tape = Tape(autocast=regime.autocast, merge_in_place=regime.merge_in_place)
-        runtime = runtime_of(self.tape, arch, inventory, regime, layout)
+        runtime = runtime_of(self.tape, arch, inventory, regime, layout, units)
         self.classes, self.order = traced_layers(arch, inventory, regime, runtime)
         self.model = Model(self.tape, arch, inventory, regime, runtime)
         self.images = self.model.images = images_of(self.tape, self.model, self.top + 1)
@@ -139,7 +141,7 @@ class Stage:
         tape.unpin()
         tape.mark("end")
 
-    def program(self) -> Program:
+    def recording(self) -> Recording:
         """The pieces in the order in which they ran."""
         builder = Builder(self.tape)
         builder.one("forward", 0, "inputs")
@@ -152,7 +154,7 @@ class Stage:
             self.images.add(builder, "backward", back=True)
         builder.one("backward", 0)
         builder.many("backward", [0, *self.classes], "unpin")
-        return builder.program()
+        return builder.recording()
 
     def _pass(self, builder: Builder, name: str) -> None:
         policy = name == "forward"
@@ -173,11 +175,13 @@ class Stage:
         builder.one("loss", self.top, result)
 
 
-def trace_stage(arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout) -> Program:
-    """The program of one (the last) micro-step of a stage."""
+def trace_stage(
+    arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout, units: Units | None = None
+) -> Recording:
+    """The recording of one (the last) micro-step of a stage."""
     from estimator.step.stage_losses import STEPS
 
-    stage = Stage(arch, inventory, regime, layout)
+    stage = Stage(arch, inventory, regime, layout, units)
     stage.tape.mark("inputs")
     STEPS[regime.stage](stage)
-    return stage.program()
+    return stage.recording()

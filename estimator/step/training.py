@@ -8,7 +8,8 @@ from typing import Any
 from estimator.architecture import Architecture, Inventory
 from estimator.parallel.layout import ONE_CARD, Layout
 from estimator.parallel.runtimes import runtime_of
-from estimator.step.assembly import Builder
+from estimator.parallel.units import Units
+from estimator.step.assembly import Builder, Recording
 from estimator.step.batches import batch_inputs
 from estimator.step.checkpointing import checkpointed, prepare, wanted
 from estimator.step.families import family_of
@@ -18,7 +19,6 @@ from estimator.step.losses import LOSSES
 from estimator.step.masks import given_mask
 from estimator.step.model import Model, wants_gradient
 from estimator.step.ops import cast, scale
-from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime
 from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
@@ -57,15 +57,20 @@ def _skipped(regime: Regime, index: int) -> bool:
     return regime.checkpointing == "every" and not wanted(regime, index)
 
 
-def trace_training(arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout = ONE_CARD) -> Program:
-    """The program of one (the last) micro-step's forward, loss and backward, on one rank of ``layout``."""
+def trace_training(
+    arch: Architecture, inventory: Inventory, regime: Regime, layout: Layout = ONE_CARD, units: Units | None = None
+) -> Recording:
+    """One (the last) micro-step's forward, loss and backward recorded, on one rank of ``layout``.
+
+    ``units`` of FSDP2, where they are not those of the layout.
+    """
     if regime.stage:
         # Imported late: most steps are plain ones.
         from estimator.step.stages import trace_stage
 
-        return trace_stage(arch, inventory, regime, layout)
+        return trace_stage(arch, inventory, regime, layout, units)
     tape = Tape(autocast=regime.autocast, merge_in_place=regime.merge_in_place)
-    runtime = runtime_of(tape, arch, inventory, regime, layout)
+    runtime = runtime_of(tape, arch, inventory, regime, layout, units)
     classes, order = traced_layers(arch, inventory, regime, runtime)
     model = Model(tape, arch, inventory, regime, runtime)
     prepare(tape, regime)
@@ -249,7 +254,7 @@ def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Ten
     return unit(hidden, lambda x: checkpointed(tape, regime, call, x))
 
 
-def _assemble(tape: Tape, numbers: list[int], traced: int, images: Images | None) -> Program:
+def _assemble(tape: Tape, numbers: list[int], traced: int, images: Images | None) -> Recording:
     stem, top = 0, traced + 1
     builder = Builder(tape)
     builder.one("forward", stem)
@@ -272,4 +277,4 @@ def _assemble(tape: Tape, numbers: list[int], traced: int, images: Images | None
         images.add(builder, "backward", back=True)
     builder.one("backward", stem)
     builder.many("backward", [stem, *numbers], "unpin")
-    return builder.program()
+    return builder.recording()
