@@ -8,7 +8,7 @@ from estimator.schema import Verdict
 from knowledge.logs.message import Message
 
 
-class Fix(BaseModel):
+class Fix(BaseModel, defer_build=True):
     """What helps, in the shape of a Step; peak and verdict are set where the estimator could work them out."""
 
     id: str
@@ -21,7 +21,7 @@ class Fix(BaseModel):
     commands: list[str] = []
 
 
-class Cause(BaseModel):
+class Cause(BaseModel, defer_build=True):
     """One cause with its score from 0 to 1, what speaks for it, and what would help."""
 
     id: str
@@ -30,14 +30,14 @@ class Cause(BaseModel):
     fixes: list[Fix] = []
 
 
-class Explained(BaseModel):
+class Explained(BaseModel, defer_build=True):
     """A part of the gap between estimate and observation, in bytes."""
 
     id: str
     bytes: int
 
 
-class Gap(BaseModel):
+class Gap(BaseModel, defer_build=True):
     """What was estimated, what was observed, and named parts that add up to the difference."""
 
     estimated: int
@@ -45,7 +45,7 @@ class Gap(BaseModel):
     explained_by: list[Explained]
 
 
-class Diagnosis(BaseModel):
+class Diagnosis(BaseModel, defer_build=True):
     """What a wreck says and what to do about it."""
 
     id: Any = None

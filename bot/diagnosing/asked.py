@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 KNOWN_KINDS = ("explain", "advice", "diagnose")
 """Kinds of questions that entries answer."""
+SHORTEST = 36
+"""Bytes of a message that tells more than which run is meant."""
 OF_A_RUN = ("model", "gpu", "gpu_count", "micro_batch", "seq_len", "method", "parallel")
 SIZE = r"(?i)\d ?(?:[GM]i?B?)(?![a-z])|\d ?%"
 SURE = 0.5
@@ -69,7 +71,8 @@ def told_of(text: str, question: Question) -> str:
     """
     open_ones = KNOWN_KINDS if _is_of_a_run(text, question) else ("diagnose",)
     stuck = question.reply == "clarify" and question.question in open_ones and not (question.invalid or question.doubts)
-    if question.reply == "refuse" or (question.cued and question.reply != "ignore" and not stuck):
+    plain = question.cued and question.reply != "ignore" and not stuck
+    if question.reply == "refuse" or plain or text.startswith("/") or len(text.encode()) < SHORTEST:
         return ""
     from knowledge.search import asked_for, says  # most questions are asked
 

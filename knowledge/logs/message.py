@@ -23,7 +23,7 @@ MOST_CANDIDATES = 40
 class Message(BaseModel):
     """What the text states, in bytes unless the name says otherwise; fields that it does not state are absent."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     format: str | None = None
 
