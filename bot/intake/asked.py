@@ -11,7 +11,7 @@ from bot.intake.ways import MARKS_OF_WAYS, asks_how
 
 QUESTION_ORDER = (
     "help", "own", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "budget", "compare",
-    "advice", "explain", "need_memory", "diagnose", "usage", "fit", "may",
+    "advice", "explain", "lessen", "need_memory", "diagnose", "usage", "fit", "may",
 )  # fmt: skip
 """Where several are cued, the earlier one is what is wanted: "OOM, how many GPUs?" asks for cards."""
 
@@ -20,7 +20,7 @@ RIVAL_FIELDS = (
     "precision", "optimizer", "gradient_checkpointing", "attention", "rank", "kv_dtype",
 )  # fmt: skip
 """Of two values of one of these, one may be set against the other."""
-ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory", "budget": "cost"}
+ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory", "budget": "cost", "lessen": "advice"}
 """Questions that are answered as others are."""
 
 SUBSTANCE = frozenset(
@@ -183,11 +183,17 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
         cues = cues - {"compare"}
     if any(reading.field in SUBSTANCE for reading in sheet.readings):
         cues = cues - {"help"}
+    if "price" in cues and _is_of_a_run(sheet, cues):
+        cues = cues - {"price"} | {"cost"}
+    if "odd" in cues and not cues & {"fit", "may"}:
+        cues = cues | {"explain"}
     if "diagnose" in cues:
         cues = cues - ({"diagnose"} if _asks_of_another(sheet) else set() if _is_contrasted(sheet) else {"explain"})
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
         cues = cues - {"time"}
     named = next((question for question in QUESTION_ORDER if question in cues), None)
+    if named is None and sheet.has("rent") and sheet.values("hours") and sheet.values("hardware"):
+        return "cost"
     if named is None:
         return next((ASKED_OF[key] for key in _left_open(sheet)), None)
     return ASKED_AS.get(named, named)
@@ -198,6 +204,12 @@ def _alternatives(sheet: Sheet) -> bool:
     several = any(len(sheet.values(name)) > 1 for name in RIVAL_FIELDS)
     enough = bool(sheet.questions & {"fit", "may"}) or _begins_as_question(sheet)
     return sheet.against and several and not (enough and _or_is_needed(sheet))
+
+
+def _is_of_a_run(sheet: Sheet, cues: set[str]) -> bool:
+    """Whether money is asked of a run: of a model, and how much it is trained on or that it costs."""
+    named = bool(sheet.values("model") or sheet.values("size"))
+    return named and ("cost" in cues or any(sheet.values(amount) for amount in AMOUNTS))
 
 
 def _asks_of_another(sheet: Sheet) -> bool:

@@ -43,6 +43,7 @@ COUNTED = WHOLE | {"epochs", "samples"}
 BEFORE_KEY = frozenset({"seq_len", "epochs", "samples", "concurrency", "new_tokens", "num_generations", "images",
                         "lora_slots"})  # fmt: skip
 OF_ROWS = frozenset({"of", "on", "over", "through", "across"})
+LEAST_CARD = 1000
 LEAST_ROWS = 100
 COUNTED_THINGS = frozenset({"num_generations", "images", "lora_slots"})
 """What is counted in front of its word, whatever number follows: "8 generations 4090x2", "2 images 448x448"."""
@@ -265,7 +266,7 @@ def _past_change(sheet: Sheet, at: int) -> int:
 def _read_before(sheet: Sheet, start: int) -> bool:
     """``32k context``, ``2048 tokens``, ``3 epochs``, ``10k samples``."""
     found = quantities.counted(sheet.tokens, start) or quantities.spelled_count(sheet.tokens, start)
-    if found is None or found.end >= len(sheet.tokens):
+    if found is None or found.end >= len(sheet.tokens) or _names_a_card(sheet, start, found):
         return False
     position = found.end + (sheet.tokens[found.end].text in ("+", "的", "-"))
     measured = sheet.tokens[position : position + 2]  # 4096个token
@@ -291,10 +292,17 @@ def _read_before(sheet: Sheet, start: int) -> bool:
     return True
 
 
+def _names_a_card(sheet: Sheet, start: int, number: Quantity) -> bool:
+    """Whether a plain number is a card's: the 4090 of "4090 上下文", not the 2000 of "2000 tokens"."""
+    plain = number.end == start + 1 and number.value >= LEAST_CARD and number.value % 1000 != 0
+    return plain and card_named(sheet.words(start, number.end)) is not None
+
+
 def _read_rows(sheet: Sheet, start: int) -> None:
     """The rows that epochs go through: the 52k of "3 epochs of 52k alpaca"."""
     if sheet.is_free(start, start + 1) and start + 1 < len(sheet.tokens) and sheet.tokens[start].text in OF_ROWS:
-        rows = quantities.counted(sheet.tokens, start + 1)
+        named = sheet.tokens[start + 1].kind == "word" and start + 2 < len(sheet.tokens)  # "1 epoch of alpaca 52k"
+        rows = quantities.counted(sheet.tokens, start + 1 + named)
         if (
             rows
             and rows.value >= LEAST_ROWS

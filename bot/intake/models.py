@@ -215,7 +215,9 @@ def _is_version(sheet: Sheet, index: int) -> bool:
 
 def _note_unknown_family(sheet: Sheet, first: int, end: int) -> None:
     """A word that nothing else reads, right before a size: a family that is not known, whose size is answered for."""
-    if not sheet.has_at(first, "cue", "question", "against"):
+    before = (sheet.word_at(at, "question", "key") for at in range(max(0, first - 2), first))
+    asks = any(word is not None and word.end > first for word in before)  # the "time" of "training time 70b"
+    if not asks and not sheet.has_at(first, "cue", "question", "against"):
         word = sheet.words(first, end)
         sheet.read("family", word, first, end, f'no family is known as "{word}"')
 

@@ -18,7 +18,7 @@ REACH = 10
 
 
 def asks_how(sheet: Sheet, start: int) -> str | None:
-    """``advice`` where a way is asked for at a token, ``explain`` where a reason is, None where neither is."""
+    """``advice`` where a way is asked for, ``explain`` where a reason is, ``odd`` where one may be, else None."""
     return _english(sheet, start) if sheet.tokens[start].text == "how" else _chinese(sheet, start)
 
 
@@ -30,7 +30,7 @@ def _english(sheet: Sheet, start: int) -> str | None:
     active = texts[0] == "to" or (texts[0] in WAYS_EN and len(texts) > 1 and texts[1] in ONES)
     verb = texts[1:2] if texts[0] == "to" else texts[2:3]
     if not active:
-        return "explain"
+        return "explain" if texts[0] == "come" else "odd"
     return "explain" if set(verb) & (COUNTED - {"get", "work"}) else "advice"
 
 

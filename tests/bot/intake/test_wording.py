@@ -223,3 +223,41 @@ def test_types_of_the_cache_against_each_other_share_an_engine() -> None:
     assert found.question == "compare"
     assert fields(found, "kv_cache") == [{"dtype": "fp8"}, {"dtype": "fp16"}]
     assert fields(found, "engine") == ["vllm", "vllm"]
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("is a 3090 alright for llama3 8b qlora, enough?", "fit"),
+        ("how does a 12GB card do with 7b qlora, enough?", "fit"),
+        ("how big a batch fits 7b lora on a100 40g", "max_batch"),
+        ("4090部署7b能支持多少并发", "max_batch"),
+        ("qwen3-8b 4090 上下文能到多少", "max_seq"),
+        ("how far can I push context on 24gb with gemma 27b q4", "max_seq"),
+        ("what can i run on a 3060", "max_model"),
+        ("8g显存能跑什么大模型", "max_model"),
+        ("训练7b 1B tokens 8张A100几天", "time"),
+        ("training time 70b qlora 2xH100 5k samples", "time"),
+        ("finetune 13b 50k samples price?", "cost"),
+        ("租8卡H800一个月多少", "cost"),
+        ("A100现在什么价", "price"),
+        ("7b lora 显存都花在哪", "explain"),
+        ("梯度检查点为什么能省显存", "explain"),
+        ("best settings for 7b qlora on 12gb", "advice"),
+        ("need to cut memory for 7b full ft on 40gb", "advice"),
+        ("recommend a card for running 32b", "need_gpu"),
+        ("my 7b lora uses 22GB on a 4090, shouldn't it be 16?", "explain"),
+        ("my 7b lora should be 16GB, does it fit a 4090?", "fit"),
+    ],
+)
+def test_more_questions(text: str, question: str) -> None:
+    assert understand(text).question == question
+
+
+def test_a_card_before_a_word_for_lengths_is_no_length() -> None:
+    assert understand("qwen3-8b 4090 上下文能到多少").runs[0]["gpu"] == "4090"
+    assert understand("7b lora 2000 tokens").runs[0]["seq_len"] == 2000
+
+
+def test_the_rows_of_a_named_set() -> None:
+    assert understand("how long for 1 epoch of alpaca 52k with 7b qlora on 3090").runs[0]["samples"] == 52_000
