@@ -71,8 +71,8 @@ def told_of(text: str, question: Question) -> str:
     """
     open_ones = KNOWN_KINDS if _is_of_a_run(text, question) else ("diagnose",)
     stuck = question.reply == "clarify" and question.question in open_ones and not (question.invalid or question.doubts)
-    plain = question.cued and question.reply != "ignore" and not stuck
-    if question.reply == "refuse" or plain or text.startswith("/") or len(text.encode()) < SHORTEST:
+    brief = question.reply == "answer" and (text.startswith("/") or len(text.encode()) < SHORTEST)
+    if question.reply == "refuse" or brief or (question.cued and question.reply != "ignore" and not stuck):
         return ""
     from knowledge.search import asked_for, says  # most questions are asked
 
