@@ -8,7 +8,7 @@ INTO = frozenset({"in", "input", "inputs", "prompt", "prompts", "prefill", "入"
 OUT = frozenset({"out", "output", "outputs", "gen", "generated", "generation", "decode", "出"})
 BETWEEN = frozenset({",", "/", "+", "and", "tokens", "token", "、", "和"})
 KINDS = {"fp8": "fp8", "fp16": "fp16", "bf16": "bf16", "int8": "q8_0", "Q8_0": "q8_0", "nf4": "q4_0", "Q4_0": "q4_0",
-         "q4": "q4_0", "q8": "q8_0"}  # fmt: skip
+         "4bit": "q4_0", "q4": "q4_0", "q8": "q8_0"}  # fmt: skip
 """Types of the cache by what their names mean elsewhere."""
 JOINED = frozenset({"vs", "versus", "or", "and", "和", "与", "跟", "还", "是", "/", "、", "对", "比"})
 MOST_BACK = 8

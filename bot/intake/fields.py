@@ -15,7 +15,7 @@ LOOK_BACK = 3
 LONGEST_NAME = 12
 OWN = frozenset({"model", "training", "run", "it", "weights"})
 """What uses memory and is no other program."""
-OF_OPTIMIZER = {"int8": "adamw-8bit", "nf4": "adamw-4bit"}
+OF_OPTIMIZER = {"int8": "adamw-8bit", "nf4": "adamw-4bit", "4bit": "adamw-4bit"}
 CHANGES = frozenset({"换", "改", "省", "save", "saves", "switch", "switching", "instead"})
 
 

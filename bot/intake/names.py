@@ -75,6 +75,16 @@ def model_named(text: str) -> KnownModel | None:
     return KnownModel(known.id, known.ambiguous, known.type == "size") if known else None
 
 
+@lru_cache(maxsize=512)
+def has_experts(text: str) -> bool:
+    """Whether a text names a mixture of experts."""
+    known = model_meant(text)
+    try:
+        return known is not None and find_model(known.hub_id).architecture.experts is not None
+    except EstimatorError:
+        return False
+
+
 def is_other_release(text: str) -> bool:
     """Whether a text names a release that shares its architecture with the model it is counted as: -it for -pt."""
     known = aliases.squeezed_key(squeezed(normalised(text)))

@@ -11,7 +11,7 @@ from bot.intake.hardware import Hardware
 from bot.intake.models import named_models
 from bot.intake.names import full_card_name, model_meant, nearest_sized, plain_card_name
 from bot.intake.quantities import billions
-from bot.intake.settled import ENGINE_OF_CACHE, OF_TRAINING, settled
+from bot.intake.settled import BITS, ENGINE_OF_CACHE, OF_TRAINING, settled
 from bot.intake.sheet import Sheet
 from bot.intake.stages import ONLINE, stage_fields
 from bot.intake.tokens import tokenize
@@ -290,7 +290,7 @@ def _readings_of(run: Fields) -> list[Fields]:
 
 
 def _usual_method(run: Fields) -> str:
-    return "qlora" if run.get("weight_format") in BITSANDBYTES_4BIT else "lora"
+    return "qlora" if run.get("weight_format") in (BITS, *BITSANDBYTES_4BIT) else "lora"
 
 
 def with_facts(run: Fields) -> Fields:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bot.intake.names import has_experts
 from estimator.serving.engines import FILES, SERVERS
 from estimator.step.quantised import BITSANDBYTES_4BIT
 
@@ -9,6 +10,8 @@ Fields = dict[str, Any]
 
 GGUF_OF = {"nf4": "Q4_K_M", "fp4": "Q4_K_M", "nf4-dq": "Q4_K_M", "int8": "Q8_0"}
 """What "4bit" and "8bit" mean to an engine that reads GGUF files."""
+BITS = "4bit"
+"""Four bits without a type: bitsandbytes' own, but for experts that only run, which it leaves in 16 bit."""
 SHORT = {"q4": ("Q4_K_M", "nf4"), "q8": ("Q8_0", "int8")}
 """Bits as llama.cpp's users write them: its usual file, and what of so many bits trains or is served."""
 ENGINE_OF_CACHE = {"fp8": "vllm", "q8_0": "llama.cpp", "q4_0": "llama.cpp"}
@@ -38,12 +41,15 @@ def settled(fields: Fields, running: bool) -> Fields:
 
 
 def _settle_short_format(run: Fields) -> None:
-    if run.get("weight_format") not in SHORT:
-        return
-    file, other = SHORT[run["weight_format"]]
+    short = run.get("weight_format")
     trains = run.get("task") == "train" or any(run.get(name) for name in OF_TRAINING) or _is_sharded(run)
     served = run.get("task") == "serve" or run.get("engine") not in (None, *FILES)
-    run["weight_format"] = other if trains or served else file
+    if short in SHORT:
+        file, other = SHORT[short]
+        run["weight_format"] = other if trains or served else file
+    elif short == BITS and (trains or run.get("task") or run.get("engine")):
+        apart = trains or run.get("engine") in FILES or not has_experts(str(run.get("model")))
+        run["weight_format"] = "nf4" if apart else "gptq-4bit-g128"
 
 
 def _settle_adapters(run: Fields) -> None:

@@ -12,6 +12,11 @@ from bot.intake.understand import understand
     [
         ("ollama llama3.1 70b q4 on 24G", {"engine": "ollama", "weight_format": "Q4_K_M"}),
         ("qwen2.5 32b q4 on 24gb", {"task": "infer", "weight_format": "Q4_K_M"}),
+        ("glm-4.5-air int4 inference 4x3090", {"weight_format": "gptq-4bit-g128"}),
+        ("glm-4.5-air load_in_4bit inference 4x3090", {"weight_format": "nf4"}),
+        ("qwen2.5 32b 4bit inference on a 3090", {"weight_format": "nf4"}),
+        ("qwen3 30b-a3b 4bit lora", {"method": "qlora", "weight_format": "nf4"}),
+        ("qwen3 30b-a3b 4bit in llama.cpp", {"weight_format": "Q4_K_M"}),
         ("qwen2.5 32b q8 单卡A6000", {"task": "infer", "weight_format": "Q8_0"}),
         ("llama3 8b q4 lora 3060", {"method": "qlora", "weight_format": "nf4"}),
         ("llama 70b q4 in vllm on 2x3090", {"task": "serve", "weight_format": "nf4"}),
