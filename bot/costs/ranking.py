@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import takewhile
 from typing import NamedTuple
 
 from bot.costs.bill import job_offers
@@ -134,25 +133,26 @@ def _holding(asked: Run, card: _Priced, model: ModelMatch) -> Run | None:
         if first is not None and first.fits:
             return run
         least_of_all = first.allocated if first else 0
-        wider = [
-            more
-            for more in _spread(run, complete, model, gpu)
-            if least_of_all <= (more.gpu_count or 1) * gpu.usable_high  # at best everything is divided
-        ]
+        at_best = -(-least_of_all // gpu.usable_high)  # everything is divided
+        wider = _spread(run, complete, model, gpu, at_best)
         return least(wider, lambda more: outcome_of(completed(with_format(more, model), model, gpu)[0], model))
     except EstimatorError:
         return None
 
 
-def _spread(run: Run, complete: Run, model: ModelMatch, gpu: GpuMatch) -> list[Run]:
-    """The run over more cards of the kind, as the moves to other hardware spread it."""
+def _spread(run: Run, complete: Run, model: ModelMatch, gpu: GpuMatch, at_least: int) -> Sequence[Run]:
+    """The run over more cards of the kind, so many or more, as the moves to other hardware spread it."""
     if run.gpu_count:
-        return []
+        return ()
     around = around_of(model, gpu)
-    grades = hardware.cards(complete, around) or hardware.tensor_parallel(complete, around)
-    wider = takewhile(lambda one: (one.gpu_count or 1) <= MOST_TOGETHER, grades)  # each is made as it is looked at
+    grades = hardware.cards(complete, around)[max(at_least - 2, 0) : MOST_TOGETHER - 1]  # two cards are the first
+    if not grades:
+        dealt = hardware.tensor_parallel(complete, around)
+        grades = [one for one in dealt if at_least <= (one.gpu_count or 1) <= MOST_TOGETHER]
     fields = ("gpu_count", "parallel", "micro_batch", "grad_accum")
-    return [run.model_copy(update={name: getattr(one, name) for name in fields}) for one in wider]
+    return hardware.Lazily(
+        range(len(grades)), lambda place: run.model_copy(update={name: getattr(grades[place], name) for name in fields})
+    )
 
 
 def _candidate(run: Run, asked: Run, card: _Priced, model: ModelMatch) -> Candidate | None:

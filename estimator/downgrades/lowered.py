@@ -24,7 +24,7 @@ def lowered(asked: Run, filled: Run, outcome: Outcome, around: Around) -> tuple[
     by_cost = ranks(order_of(filled))
     search = Search(filled, outcome, around, moves_of(filled, by_cost))
     pinner = Pinner(asked, around.refill)
-    useful = [made for made in singles(search) if _saves(made)]
+    useful = [made for made in singles(search, search.moves) if _saves(made)]
     ranked = sorted(useful, key=lambda made: (by_cost[made.move], made.outcome.allocated))
     return [step(made, pinner.change(made.before, made.run)) for made in ranked], _plan(asked, chain(search), around)
 

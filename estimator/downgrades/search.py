@@ -5,7 +5,7 @@ trying all sets: moves are added from the cheapest on until the run fits; then, 
 again where it fits without, or made as mild as it may be. This holds because no move that is kept raises the peak.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from estimator.downgrades.around import Around, Outcome
@@ -105,9 +105,9 @@ class Search:
         return found is not None and found.fits and self.held(found)
 
 
-def singles(search: Search) -> Iterator[Made]:
+def singles(search: Search, moves: Iterable[Move]) -> Iterator[Made]:
     """Every move by itself: its mildest grade that fits, else a strong one."""
-    for move in search.moves:
+    for move in moves:
         grades = () if move.last else search.grades(move, search.run)
         if grades and search.measure(grades[-1]) is not None:
             shown = grades[_shown(search, move, grades)]
@@ -156,8 +156,8 @@ def _on_hardware(search: Search, moves: list[Move], starts: list[Reached]) -> Re
 
 def _one_that_fits(search: Search) -> Made | None:
     """A move that does it alone, where a cheaper one stands in its way: a 4-bit base is not streamed from the host."""
-    names = {move.name for move in search.moves if not move.alone and move.name not in HARDWARE}
-    fitting = (made for made in singles(search) if made.move in names and made.outcome.fits)
+    moves = [move for move in search.moves if not move.alone and move.name not in HARDWARE]
+    fitting = (made for made in singles(search, moves) if made.outcome.fits)
     return next((made for made in fitting if search.held(made.outcome)), None)
 
 
