@@ -186,7 +186,8 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
     if "price" in cues and _is_of_a_run(sheet, cues):
         cues = cues - {"price"} | {"cost"}
     if "odd" in cues and not cues & {"fit", "may"}:
-        cues = cues | {"explain"}
+        timed = sheet.values("hours") and (sheet.values("samples") or sheet.values("epochs"))
+        cues = cues | {"time" if timed else "explain"}
     if "diagnose" in cues:
         cues = cues - ({"diagnose"} if _asks_of_another(sheet) else set() if _is_contrasted(sheet) else {"explain"})
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
@@ -216,12 +217,14 @@ def _asks_of_another(sheet: Sheet) -> bool:
     """Whether it is asked, once a failure was told, if something fits: "OOM on 4. will 8 be enough?"."""
     failed = sheet.asked_at.get("diagnose", -1)
     asks = sheet.text.rstrip(" .!。！").endswith(("?", "吗", "么", "不", "嘛", "没", "不行"))
-    return asks and any(sheet.asked_at.get(name, -1) > failed for name in ("fit", "may")) and not _is_hoped(sheet)
+    again = any(sheet.asked_at.get(name, -1) > failed for name in ("fit", "may"))
+    return again and (sheet.has("hope") or (asks and not _is_hoped(sheet)))
 
 
 def _is_contrasted(sheet: Sheet) -> bool:
     """Whether a failure is held against something else: another model that runs, or what was thought."""
-    several = any(len(sheet.values(name)) > 1 for name in ("model", "size"))
+    rivals = ("model", "size", "stage", "method", "micro_batch", "seq_len", "claimed_gb")
+    several = any(len(sheet.values(name)) > (name != "claimed_gb") for name in rivals)
     return several or _is_hoped(sheet)
 
 

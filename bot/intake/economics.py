@@ -49,6 +49,9 @@ def read_token_amounts(sheet: Sheet, least: float = LEAST_AMOUNT) -> None:
     """
     for start in sheet.free_starts():
         number = _large(sheet, start)
+        if number is not None and _is_told_as_tokens(sheet, start) and number.value >= least:
+            sheet.read("tokens", number.value, start - 2, number.end, "an amount of tokens")
+            continue
         if number is None or number.end >= len(sheet.tokens) or not sheet.is_free(start, number.end + 1):
             continue
         at = number.end + (sheet.tokens[number.end].text in ("个", "的"))
@@ -61,6 +64,12 @@ def read_token_amounts(sheet: Sheet, least: float = LEAST_AMOUNT) -> None:
             _note_speed(sheet, number.value, start - 2, at + 1)
         elif number.value >= least and not _is_context(sheet, start, at + 1):
             sheet.read("tokens", number.value, start, at + 1, "an amount of tokens")
+
+
+def _is_told_as_tokens(sheet: Sheet, start: int) -> bool:
+    """Whether the number is the value of an option, ``tokens:200M``."""
+    before = [token.text for token in sheet.tokens[max(0, start - 2) : start]]
+    return len(before) == 2 and before[0] in TOKEN_WORDS and before[1] in ":="
 
 
 def read_economics(sheet: Sheet) -> None:

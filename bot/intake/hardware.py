@@ -148,7 +148,7 @@ class _Cluster:
         if self.tokens[at].text in ONES and not self._glued(at + 1) and self._is_hardware(at + 1):
             return 1, at + 1
         number = self._any_count(at)
-        if number is None or self._ends_a_word(at) or quantities.memory_gb(self.tokens, at):
+        if number is None or self._ends_a_word(at) or quantities.memory_gb(self.tokens, at) or self._is_index(at):
             return None, at
         following = self._text(number.end) if self.sheet.is_free(number.end, number.end + 1) else ""
         if following in quantities.TIMES and self._is_hardware(number.end + 1):
@@ -164,6 +164,13 @@ class _Cluster:
         if self._counts_card(number):
             return number.value, number.end
         return None, at
+
+    def _is_index(self, at: int) -> bool:
+        """Whether the number says which card, as in 0卡 … 1卡: some card of the message has the number 0."""
+        if self._text(at + 1) != "卡" or self.tokens[at].kind != "number":
+            return False
+        first = any(one.text == "0" and self._text(place + 1) == "卡" for place, one in enumerate(self.tokens))
+        return first and self.tokens[at].number < MOST_IN_A_MACHINE
 
     def _past_of(self, at: int, behind: int) -> int:
         """Where "of" and what it counts ends: "a pair of A100s", "two of them"; 0 where it counts something else."""

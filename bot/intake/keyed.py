@@ -60,7 +60,8 @@ LINKS = frozenset(
     {"=", ":", "~", "≤", "<", "is", "of", "size", "to", "at", "up", "down", "为", "是", "设", "成", "到", "约", "开",
      "改", "加", "调", "升", "降", "减", "换", "用", "都", "各", "大", "小", "只", "才", "就", "从", "from",
      "about", "around", "set", "拉", "提", "涨", "拖", "缩", "砍", "压", "增", "往", "上", "下", "高", "低", "至", "取",
-     "给", "也", "仅", "已", "经", "了", "最", "多", "少", "长", "→", ">", "≈", "≥", "above", "below", "just",
+     "默", "认", "default", "给", "也", "仅", "已", "经", "了", "最", "多", "少", "长", "→", ">", "≈", "≥", "above",
+     "below", "just",
      "only", "already", "even", "was", "were", "be", "like", "say", "being", "as", "low", "high", "goes", "becomes"}
 )  # fmt: skip
 AT_ONCE = frozenset({"concurrent", "simultaneous", "parallel"})
@@ -237,6 +238,8 @@ def _is_name(sheet: Sheet, start: int, end: int) -> bool:
 def _is_other(sheet: Sheet, field: str, end: int) -> bool:
     """Whether the number goes on as another quantity: "model 7b", "length 24GB", "rank 2x"."""
     token = sheet.tokens[end] if end < len(sheet.tokens) else None
+    if token and field == "seq_len" and sheet.tokens[end - 1].text in ("2", "4") and token.kind == "word":
+        return not token.glued  # "max seqlen 4 gemma2 9b"
     if token is None or not token.glued or field in ("memory_gb", "host_ram_gib"):
         return False
     return (

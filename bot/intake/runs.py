@@ -165,7 +165,8 @@ def _tasks(sheet: Sheet) -> str | None:
     if any(stage in ONLINE for stage in sheet.values("stage")):  # they generate while they train
         return "train"
     named = next((name for name in ("serve", "infer", "train") if name in tasks), None)
-    of_cache = sheet.has("cue", value="cache") and not any(sheet.values(name) for name in OF_TRAINING)
+    trained = [name for name in OF_TRAINING if name != "micro_batch"]  # requests are answered in batches, too
+    of_cache = sheet.has("cue", value="cache") and not any(sheet.values(name) for name in trained)
     return named or ("infer" if of_cache else None)  # a model that trains keeps no cache
 
 

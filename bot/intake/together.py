@@ -39,8 +39,11 @@ def _read_stated_memory(sheet: Sheet) -> None:
 def _set_amounts_apart(sheet: Sheet) -> None:
     """A memory beside named cards that is of none of them, and no alternative, is an amount that is spoken of."""
     named = [one for one in _sets(sheet) if one.value.gpu and one.value.card]
-    for one in _sets(sheet) if named and not sheet.against else []:
+    sized = [one for one in _sets(sheet) if one.value.count and one.value.memory_gb]
+    for one in _sets(sheet) if (named or sized) and not sheet.against else []:
         alone: Hardware = one.value
+        if not named and (alone.memory_gb or 0) % 1 == 0:
+            continue  # one of several sizes; 7.8 GB is what is used of a card
         among = one.start > 0 and sheet.tokens[one.start - 1].text in ALSO
         if not alone.memory_gb or alone.gpu or alone.count or alone.slice or alone.usable or among:
             continue

@@ -22,7 +22,7 @@ SIZE_ONLY = re.compile(rf"^(?:gpu|vram|显存)?\s*(\d{{1,5}}(?:\.\d+)?)\s*(?:g|g
 # One letter and a number are a card of their own: the 10G of an A10G is no memory.
 MEMORY = re.compile(r"(?<![\d.])(?<!\b[a-z])(\d{1,4})\s*(?:gib|gb|g)(?![a-z0-9.])")
 SLICE = re.compile(r"(\d)g[.\-_](\d{1,3})gb?")
-LAPTOP = re.compile(r"laptop|notebook|mobile|笔记本|移动版|移动端|(?<=\d)m(?![a-z0-9])|(?<=ti)m(?![a-z0-9])")
+LAPTOP = re.compile(r"laptop|notebook|mobile|笔记本|游戏本|移动版|移动端|(?<=\d)m(?![a-z0-9])|(?<=ti)m(?![a-z0-9])")
 NOISE = re.compile(
     r"nvidia|geforce|rtx|gtx|tesla|quadro|amd|radeon|instinct|intel|apple|huawei|ascend|华为|昇腾|英伟达|魔改|"
     r"graphics|显卡|显存|gpus?|cards?|generation|edition|ampere|vram|mig|(?<![a-z])rx(?=[\s-]*\d)"

@@ -261,3 +261,37 @@ def test_a_card_before_a_word_for_lengths_is_no_length() -> None:
 
 def test_the_rows_of_a_named_set() -> None:
     assert understand("how long for 1 epoch of alpaca 52k with 7b qlora on 3090").runs[0]["samples"] == 52_000
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("13b lora 2x3090 爆了，有什么解决办法", "advice"),
+        ("sft of 70b OOM on 8*A100 40G. which config would work?", "advice"),
+        ("7b lora OOM on 24g, any idea why?", "diagnose"),
+        ("4B lora，sft bs能开4，换成dpo开2就OOM，怎么不止两倍", "explain"),
+        ("60 hours for 7b lora, 50k samples, 3 epochs on a 3090. is this normal?", "time"),
+        ("llama3 70b int8 on 2x3090 OOM, should it fit?", "fit"),
+        ("7b full on a 3090 dies with -9. is it hopeless", "fit"),
+        ("vllm 推理 3b 显存不足，怎么降低开销", "advice"),
+        ("7b finetune: how much is it to pay?", "cost"),
+        ("wats teh max seqlen 4 gemma2 9b qlora on t4", "max_seq"),
+    ],
+)
+def test_questions_behind_a_failure_and_others(text: str, question: str) -> None:
+    assert understand(text).question == question
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("两张8g卡推理 14b int4，0卡只用2g多，1卡7.8g爆了", "gpu", "8GB"),
+        ("/cost model:7b method:lora tokens:200M gpu:4090", "tokens", 2e8),
+        ("70b fp16 H100 80G*2, MAX_BATCH_SIZE 4: max sequence length given the KV cache?", "task", "infer"),
+        ("游戏本3080 16G显存 7b lora", "gpu", "RTX 3080 Laptop 16GB"),
+        ("sft of 70b on 3 sets of 8*A100", "gpu_count", 24),
+        ("7b full, gpus peak at 14GB each on 8 4090s", "gpu", "4090"),
+    ],
+)
+def test_one_more_field_of_a_run(text: str, name: str, value: object) -> None:
+    assert set(map(str, fields(understand(text), name))) == {str(value)}
