@@ -12,6 +12,10 @@ Role = Literal["linear", "expert", "embedding", "norm", "bias", "conv", "buffer"
 """What a tensor is for; a buffer is stored and held but never trained."""
 
 
+UNPACKED = "wo"
+"""The part of a linear that transformers keeps out of every quantisation, and in fp32 beside fp16 (T5's ``wo``)."""
+
+
 class Weight(NamedTuple):
     """One parameter tensor; ``name`` is the module path inside its layer, as transformers spells it.
 

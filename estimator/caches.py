@@ -10,7 +10,7 @@ from estimator.step.cache import ITEM
 from estimator.step.program import Counts, Dimensions, Moment, Program, composition, row_counts
 from estimator.step.regime import Regime
 
-BY_TOKEN = ("T", "K", "K0", "W", "W0")
+BY_TOKEN = ("T", "K", "K0", "W", "W0", "S")
 """Row counts of keys and values; the others are states and counters."""
 WINDOWED = ("W", "W0")
 

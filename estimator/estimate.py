@@ -1,5 +1,7 @@
 """Run in, estimate out: what one card holds over a training step or a generation."""
 
+from types import ModuleType
+
 from estimator import card, frameworks, positions
 from estimator.alternatives import alternatives
 from estimator.breakdown import at_peak
@@ -159,12 +161,21 @@ def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, l
     framework = frameworks.canonical(run.framework) if run.framework else run.framework
     if framework != run.framework:
         run = run.model_copy(update={"framework": framework})
+    run, begun = two_stacks().begun(run) if model.architecture.kind == "encoder-decoder" else (run, [])
     complete, assumptions = filled(as_stage(counted(run)), facts_of(model, gpu, run))
+    assumptions = begun + assumptions
     complete, assumptions = with_lengths(complete, assumptions, model.architecture)
     complete, assumptions = positions.within_limit(complete, assumptions, model.architecture)
     complete, around = with_surroundings(complete)
     complete, versions = with_stack(complete)
     return complete, assumptions + around + versions
+
+
+def two_stacks() -> ModuleType:
+    """The rules of encoder-decoders, which most runs do without."""
+    from estimator import two_stacks as found
+
+    return found
 
 
 def with_format(run: Run, model: ModelMatch) -> Run:

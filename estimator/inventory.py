@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from estimator.architecture import Architecture, Inventory, LayerKind, Weight
+from estimator.architecture import UNPACKED, Architecture, Inventory, LayerKind, Weight
 from estimator.parameters import Blocks, Weights
 
 
@@ -93,25 +93,38 @@ def _bias(blocks: Blocks, part: str) -> Weight:
 
 
 def _encoder_decoder(blocks: Blocks) -> Inventory:
-    """T5: an encoder and a decoder that share the embedding; each stack has one table of relative positions."""
+    """T5: an encoder and a decoder that share the embedding; each stack has tables of relative positions.
+
+    T5's first layers have them for their stack, UMT5's every layer its own.
+    """
     arch = blocks.arch
     norm = arch.hidden
-    attention, mlp = blocks.heads("full"), blocks.mlp("dense")
+    attention = blocks.heads("full")
+    mlp = tuple(
+        weight._replace(part=UNPACKED) if weight.part == "down_proj" else weight for weight in blocks.mlp("dense")
+    )
     encoder = attention + mlp + blocks.norm("pre_attention", norm) + blocks.norm("pre_mlp", norm)
     cross = tuple(_renamed(weight, "layer.0.SelfAttention", "layer.1.EncDecAttention") for weight in attention)
     mlp_norms = tuple(_renamed(weight, "layer.1.", "layer.2.") for weight in mlp + blocks.norm("pre_mlp", norm))
     cross += blocks.norm("pre_cross", norm, "layer.1.layer_norm")
     decoder = attention + blocks.norm("pre_attention", norm) + cross + mlp_norms
-    tables = tuple(
-        Weight(f"{stack}.relative_attention_bias.weight", (arch.relative_buckets, arch.heads), "embedding")
-        for stack in ("encoder", "decoder")
+    table = Weight(
+        "layer.0.SelfAttention.relative_attention_bias.weight", (arch.relative_buckets, arch.heads), "embedding"
     )
     head = () if arch.tied else blocks.linear("head", arch.vocab, arch.hidden, bias=False)
+    counts = arch.layers, arch.decoder_layers or arch.layers
+    every = bool(blocks.family.get("tables_in_every_layer"))
     return Inventory(
-        stem=blocks.embedding("embedding", arch.vocab, arch.hidden) + tables,
-        kinds=(LayerKind("full", "dense", encoder), LayerKind("cross", "dense", decoder)),
-        layers=(0,) * arch.layers + (1,) * (arch.decoder_layers or arch.layers),
-        top=blocks.norm("encoder_norm", norm) + blocks.norm("decoder_norm", norm) + head,
+        stem=blocks.embedding("embedding", arch.vocab, arch.hidden) + blocks.norm("encoder_norm", norm),
+        kinds=tuple(
+            LayerKind(word, "dense", weights + extra)
+            for word, weights in (("full", encoder), ("cross", decoder))
+            for extra in ((table,), ())
+        ),
+        layers=tuple(
+            2 * stack + int(index > 0 and not every) for stack, count in enumerate(counts) for index in range(count)
+        ),
+        top=blocks.norm("decoder_norm", norm) + head,
     )
 
 

@@ -19,8 +19,8 @@ def largest_that_fit(setting: Setting, limit_bytes: int, now: int) -> Largest:
     at = setting.at
     live = live_bytes(setting)
     items = at.batch // setting.rows
-    batch = largest(lambda size: live(size, at.length), (items, now), limit_bytes, BATCH_LIMIT)
-    length = largest(lambda size: live(items, size), (at.length, now), limit_bytes, LENGTH_LIMIT)
+    batch = largest(lambda size: live(size, at.source or at.length), (items, now), limit_bytes, BATCH_LIMIT)
+    length = largest(lambda size: live(items, size), (at.source or at.length, now), limit_bytes, LENGTH_LIMIT)
     return Largest(micro_batch=batch, seq_len=length * setting.layout.context)
 
 

@@ -32,6 +32,10 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
     notes += _type_notes(run, gpu)
     notes += _run_notes(run, model, setting)
     notes += [_note(*text) for text in layout_notes(run, setting)]
+    if setting.at.source:
+        from estimator import two_stacks
+
+        notes += [_note(*text) for text in two_stacks.notes(run)]
     return notes
 
 

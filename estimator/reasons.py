@@ -150,6 +150,8 @@ def _with_mask(total: int, mask: int, at: Situation) -> tuple[str, str]:
 
 def _activations(total: int, at: Situation) -> tuple[str, str]:
     layers, regime = at.arch.layers, at.regime
+    if at.at.source:
+        layers, at = _both_stacks(at)
     if at.phase == "decode":
         return f"one layer at work on {at.at.batch:,} new tokens", f"一层处理 {at.at.batch:,} 个新 token 时的张量"
     if not regime.training:
@@ -173,6 +175,12 @@ def _activations(total: int, at: Situation) -> tuple[str, str]:
     )
     kept, kept_zh = _kept(regime)
     return f"{figures}{kept}", f"{figures_zh}{kept_zh}"
+
+
+def _both_stacks(at: Situation) -> tuple[int, Situation]:
+    """Layers of encoder and decoder, and the mean of what they read; of a prompt what the encoder reads."""
+    read = (at.at.source + at.at.length) // 2 if at.regime.training else at.at.source
+    return at.arch.layers + (at.arch.decoder_layers or at.arch.layers), at._replace(at=at.at._replace(length=read))
 
 
 KEPT = {

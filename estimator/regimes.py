@@ -30,6 +30,12 @@ def tokens_per_row(run: Run) -> int:
     return int(length or 0)
 
 
+def target_length(run: Run) -> int:
+    """Tokens that the decoder behind an encoder is given: ``details.target_len``, else as many as the source has."""
+    stated = (run.details or {}).get("target_len")
+    return stated if isinstance(stated, int) and stated > 0 else tokens_per_row(run)
+
+
 def training_regime(run: Run, arch: Architecture) -> Regime:
     """How the training step of ``run`` computes."""
     batch, length = (run.micro_batch or 1) * rows_per_item(run), tokens_per_row(run)
@@ -89,6 +95,7 @@ def inference_regime(run: Run, arch: Architecture) -> Regime:
         single=(run.micro_batch or 1) * (run.concurrency or 1) == 1,
         windowed=arch.sliding_window is not None and length >= arch.sliding_window,
         dropout=False,
+        fp16=arch.kind == "encoder-decoder" and run.precision == "fp16",
         quirks=cached_rotary(run, arch.model_type) + loading_of(run),
         linear_experts=linear_experts(run, arch),
     )

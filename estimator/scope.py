@@ -23,6 +23,10 @@ def check_scope(run: Run, model: ModelMatch) -> None:
     if not is_served(run):
         check_layout(run)
         check_heads(run, model.architecture)
+    if model.architecture.kind == "encoder-decoder":
+        from estimator.two_stacks import check
+
+        check(run, model.architecture)
     _contradictions(run)
     check_stack(run.stack)
     _lengths(run)

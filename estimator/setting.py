@@ -19,7 +19,7 @@ from estimator.parallel.runtimes import fsdp2_units
 from estimator.parallel.states import sharded_states
 from estimator.parallel.tensor import local_architecture, local_inventory
 from estimator.parallel.units import labelled
-from estimator.regimes import inference_regime, tokens_per_row, training_regime, uneven
+from estimator.regimes import inference_regime, target_length, tokens_per_row, training_regime, uneven
 from estimator.schema import Run
 from estimator.stack import with_linear_experts
 from estimator.stages.generation import Online, cast_bytes, generation_dimensions, generation_regime, score_bytes
@@ -116,11 +116,15 @@ def setting_of(run: Run, arch: Architecture) -> Setting:
     if run.task != "train":
         batch = (run.micro_batch or 1) * (run.concurrency or 1)
         at = Dimensions(batch, int(run.context_len or 1), _cached(run), window)
+        if arch.kind == "encoder-decoder":
+            at = at._replace(length=1, source=at.length)
         return Setting(arch, inference_regime(run, arch), at, NONE, 1, copies)
     rows, regime = rows_per_item(run), training_regime(run, arch)
     chosen, layout = choice_of(run, arch), layout_of(run, regime)
     length = -(-tokens_per_row(run) // layout.context)
     at = Dimensions((run.micro_batch or 1) * rows, length, 0, window, scored_tokens(run), image_of(run, arch))
+    if arch.kind == "encoder-decoder":
+        at = at._replace(length=target_length(run), source=length)
     if layout.stage:
         first = Setting(arch, regime, at, chosen, copies, 1, uneven(run), layout, rows)
         return fuller_stage(first, max(run.grad_accum or 1, layout.pipeline))
@@ -161,7 +165,10 @@ def resized(setting: Setting, batch: int, length: int) -> Setting:
     if setting.uneven and mask in ("none", "padded"):
         mask = "padded" if batch > 1 else "none"
     regime = _regime(setting.regime, batch == 1, window is not None and length >= window, mask)
-    return setting._replace(regime=regime, at=setting.at._replace(batch=batch, length=length))
+    at = setting.at._replace(batch=batch)
+    if at.source and at.source != at.length:  # what the decoder is given stays
+        return setting._replace(regime=regime, at=at._replace(source=length))
+    return setting._replace(regime=regime, at=at._replace(length=length, source=length if at.source else 0))
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from estimator.architecture import Architecture, Inventory, Weight
+from estimator.architecture import UNPACKED, Architecture, Inventory, Weight
 from estimator.buffers import buffers
 from estimator.catalogue.formats import WeightFormat, weight_format
 from estimator.catalogue.gguf import stored_tensors
@@ -130,7 +130,7 @@ class _Tally:
 
     def itemsize(self, weight: Weight) -> int:
         """Bytes per element of a tensor that stays unpacked."""
-        if weight.role == "buffer" or weight.full:
+        if weight.role == "buffer" or weight.full or (weight.part == UNPACKED and self.regime.fp16):
             return FULL
         packed = self.format is not None and self.format.scheme == FOUR_BIT
         if weight.role == "bias" and weight.part != "head" and packed:

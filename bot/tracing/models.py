@@ -14,7 +14,7 @@ from estimator.errors import EstimatorError
 from estimator.step.adapters import targeted
 
 DROPOUTS = ("attn_pdrop", "resid_pdrop", "embd_pdrop", "dropout", "attention_dropout", "hidden_dropout",
-            "activation_dropout", "layerdrop")  # fmt: skip
+            "activation_dropout", "layerdrop", "dropout_rate", "encoder_layerdrop", "decoder_layerdrop")  # fmt: skip
 FUSED_OUT = ("mamba", "mamba2")
 """peft refuses these families' ``out_proj``."""
 
@@ -59,6 +59,7 @@ def built(plan: Plan, config: Any, device: str = "cuda") -> Any:
 
     transformers.logging.set_verbosity_error()
     maker = transformers.AutoModelForMaskedLM if plan.masked_lm else transformers.AutoModelForCausalLM
+    maker = transformers.AutoModelForSeq2SeqLM if plan.seq2seq else maker
     before = torch.get_default_dtype()
     try:
         with torch.device(device):
@@ -101,9 +102,9 @@ def _checkpoint(plan: Plan, model: Any) -> None:
 
 
 def layers_of(model: Any) -> list[Any]:
-    """The decoder's layers."""
+    """The layers of the decoder, or of encoder and decoder."""
     lists = (one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one))
-    return list(next((one for one in lists if hasattr(one[0], "gradient_checkpointing")), ()))
+    return [layer for one in lists if hasattr(one[0], "gradient_checkpointing") for layer in one]
 
 
 def _with_adapters(plan: Plan, model: Any, device: str) -> Any:
@@ -115,13 +116,19 @@ def _with_adapters(plan: Plan, model: Any, device: str) -> Any:
         if plan.kbit:
             model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
     config = LoraConfig(r=plan.rank, lora_alpha=2 * plan.rank, lora_dropout=plan.adapter_dropout, use_dora=plan.dora,
-                        target_modules=targets, task_type=None if plan.masked_lm else "CAUSAL_LM")  # fmt: skip
+                        target_modules=targets, task_type=_task(plan))  # fmt: skip
     with torch.device(device):
         model = get_peft_model(model, config)
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.to(getattr(torch, plan.adapter_dtype))
     return model
+
+
+def _task(plan: Plan) -> str | None:
+    if plan.masked_lm:
+        return None
+    return "SEQ_2_SEQ_LM" if plan.seq2seq else "CAUSAL_LM"
 
 
 def _targets(plan: Plan, model: Any) -> list[str]:
@@ -153,7 +160,7 @@ def _pack(plan: Plan, model: Any) -> None:
                 f"bitsandbytes 无法量化此模型的 {type(linear).__name__} 层",
                 "method",
             )
-        if type(linear) is nn.Linear:
+        if type(linear) is nn.Linear and last not in (model._keep_in_fp32_modules or ()):
             setattr(holder, last, _four_bit(linear, half, plan.weight_format))
     model.is_loaded_in_4bit = True
 

@@ -21,11 +21,13 @@ class Plan:
     """One step to trace: everything the code that runs it asks for. Types are torch's names, ``autocast`` "" is off.
 
     ``trainable_layers`` counts from the end, 0 trains all; ``documents`` are the lengths packed into the one row.
+    ``target`` is the length of what the decoder of an encoder-decoder is given, ``length`` that of its source.
     """
 
     config: dict[str, Any]
     training: bool
     masked_lm: bool
+    seq2seq: bool
     dtype: str
     autocast: str
     scaler: bool
@@ -33,6 +35,7 @@ class Plan:
     dropout: bool
     batch: int
     length: int
+    target: int
     new_tokens: int
     logits: str
     micro_steps: int
@@ -57,8 +60,11 @@ class Plan:
     kbit: bool
 
 
-def plan_of(run: Run, regime: Regime, config: dict[str, Any]) -> Plan:
-    """The plan for a run with every default filled in. Raises EstimatorError for what cannot be traced."""
+def plan_of(run: Run, regime: Regime, config: dict[str, Any], target: int = 0) -> Plan:
+    """The plan for a run with every default filled in. Raises EstimatorError for what cannot be traced.
+
+    ``target``: tokens that the decoder of an encoder-decoder is given; 0 for models of one stack.
+    """
     for field, what, what_zh in _beyond(run, regime, config):
         raise EstimatorError(f"the tracer {what}", f"跟踪器{what_zh}", field)
     details, adapter = run.details or {}, regime.adapter
@@ -67,6 +73,7 @@ def plan_of(run: Run, regime: Regime, config: dict[str, Any]) -> Plan:
         config=config,
         training=regime.training,
         masked_lm=details.get("objective") == "mlm",
+        seq2seq=target > 0,
         dtype="float32" if regime.itemsize == 4 else half,
         autocast=half if run.autocast and regime.training else "",
         scaler=regime.scaler and regime.training,
@@ -74,6 +81,7 @@ def plan_of(run: Run, regime: Regime, config: dict[str, Any]) -> Plan:
         dropout=regime.dropout,
         batch=(run.micro_batch or 1) * (1 if regime.training else run.concurrency or 1),
         length=_length(run, regime),
+        target=target,
         new_tokens=max(int(run.new_tokens or 0), 1),
         logits=regime.logits,
         micro_steps=run.grad_accum or 1,

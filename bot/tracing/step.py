@@ -97,7 +97,8 @@ class Training:
     def _batch(self) -> tuple[Any, Any, dict[str, Any]]:
         rows, length = self.plan.batch, self.plan.length
         ids = torch.randint(0, self.vocab, (rows, length), device=self.device)
-        labels = ids.clone()
+        target = (rows, self.plan.target)
+        labels = torch.randint(0, self.vocab, target, device=self.device) if self.plan.seq2seq else ids.clone()
         further: dict[str, Any] = {}
         if self.plan.mask_4d:
             further["attention_mask"] = torch.ones(rows, 1, length, length, dtype=torch.bool, device=self.device)
@@ -152,15 +153,20 @@ def generate(plan: Plan, model: Any, watcher: Watcher, device: str = "cuda") -> 
     with torch.no_grad():
         watcher.enter("prefill")
         ids = torch.randint(0, model.config.vocab_size, (plan.batch, plan.length), device=device)
-        kept = {"logits_to_keep": 1 if plan.logits == "last" else 0} if takes else {}
-        out = model(input_ids=ids, use_cache=True, **kept)
+        kept: dict[str, Any] = {"logits_to_keep": 1 if plan.logits == "last" else 0} if takes else {}
+        start, source = "input_ids", {}
+        if plan.seq2seq:
+            source = {"encoder_outputs": model.get_encoder()(input_ids=ids)}
+            start, token = "decoder_input_ids", torch.zeros(plan.batch, 1, dtype=torch.long, device=device)
+        out = model(**{start: token if source else ids}, **source, use_cache=True, **kept)
         name = next((one for one in CACHES if one in out and out[one] is not None), "")
         past, token = out[name] if name else None, _next(out.logits, plan.new_tokens > 1)
         del out
         for _ in range(plan.new_tokens - 1):
             watcher.enter("decode")
             held = {name: past} if name else {}
-            out = model(input_ids=token, use_cache=True, **held, **({"logits_to_keep": 1} if takes else {}))
+            kept = {"logits_to_keep": 1} if takes else {}
+            out = model(**{start: token}, **source, use_cache=True, **held, **kept)
             past, token = out[name] if name else None, _next(out.logits, plan.new_tokens > 1)
             del out, held
 

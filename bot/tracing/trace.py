@@ -65,7 +65,8 @@ def read(run: Run) -> tuple[Run, Setting, Plan]:
             "engine",
         )
     setting = definite(complete, find_model(run.model), card_of(run))
-    plan = plan_of(complete, setting.regime, config_for(run.model))
+    target = setting.at.length if setting.at.source else 0
+    plan = plan_of(complete, setting.regime, config_for(run.model), target)
     packages.check(plan)
     return complete, setting, plan
 
@@ -98,7 +99,7 @@ def followed(plan: Plan, parameters: int | None = None) -> "Tracker":
         with fakes.plain_modules():
             model = models.adapted(plan, model)
         vocab = model.config.get_text_config().vocab_size
-        sizes = (plan.batch * (plan.length - shift) * vocab for shift in (0, 1))
+        sizes = (plan.batch * ((plan.target or plan.length) - shift) * vocab for shift in (0, 1))
         watcher = tracker.Tracker(vocab, sizes)
         _tag_weights(watcher, model)
         around.enter_context(fakes.card_kernels(bool(plan.documents)))

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
-from estimator.architecture import Weight
+from estimator.architecture import UNPACKED, Weight
 from estimator.catalogue import gguf
 from estimator.catalogue.layouts import LAYOUTS, Blocks, Packing
 from estimator.datafiles import read_text
@@ -46,7 +46,7 @@ class WeightFormat(NamedTuple):
             return self.experts != "no" and len(weight.shape) > 1
         if weight.role != "linear" or len(weight.shape) != 2 or not weight.name.endswith(".weight"):
             return False
-        return weight.part not in self.leaves and not (self.experts == "only" and mixture)
+        return weight.part not in (*self.leaves, UNPACKED) and not (self.experts == "only" and mixture)
 
     def blocks(self, shape: tuple[int, ...], head: bool = False) -> Blocks:
         """Bytes of the allocations that hold a tensor of ``shape``; stacked matrices share theirs."""

@@ -45,7 +45,7 @@ def adapted(layer: "Layer", x: Tensor, name: str, shape: tuple[int, ...]) -> Ten
     """A target linear with its adapter; bitsandbytes' 4-bit bases clone their result and cast only without autocast."""
     adapter = layer.regime.adapter
     assert adapter is not None
-    tape, quantised = layer.tape, layer.regime.quantised
+    tape, quantised = layer.tape, layer.packed(name)
     drops = adapter.dropout > 0.0 and "weights-remade" not in layer.regime.quirks
     patched = "lora" in tape.fused and name.rsplit(".", 1)[-1] in FUSED
     if patched and not adapter.dora and not drops:
@@ -105,6 +105,6 @@ def adapter_leaves(layer: "Layer", name: str, inputs: int, outputs: int) -> tupl
     adapter = layer.regime.adapter
     assert adapter is not None
     base = layer.leaves.get(f"{name}.weight")
-    itemsize = FULL if base and base.itemsize == FULL and not layer.regime.quantised else adapter.itemsize
+    itemsize = FULL if base and base.itemsize == FULL and not layer.packed(name) else adapter.itemsize
     down = layer.extra(f"{name}.lora_A", inputs * adapter.rank, itemsize)
     return down, layer.extra(f"{name}.lora_B", outputs * adapter.rank, itemsize)

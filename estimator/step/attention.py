@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from estimator.step import fused, ops
 from estimator.step.tape import BOOL, FULL, HALF, LONG, Rows, Tensor
 
-ROUNDED = {"T": ("s128", "s32"), "b": ("s128", "s32"), "V": ("V128", "V32")}
+ROUNDED = {"T": ("s128", "s32"), "b": ("s128", "s32"), "V": ("V128", "V32"), "S": ("S128", "S32")}
 """Rows of queries to those of the kernels' own tensors: every sequence in whole blocks of 128, of 32 tokens."""
 
 
@@ -110,11 +110,24 @@ def flash(q: Tensor, k: Tensor, v: Tensor, heads: int, kv_heads: int, size: int)
     return tape.attach(out, (q, k, v), kept, backward)
 
 
-def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, value_size: int) -> Tensor:
-    """The memory-efficient kernel: keeps q, k, v, the mask, the result and a padded log-sum-exp."""
+def efficient(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    heads: int,
+    mask: Tensor | None,
+    value_size: int,
+    by_pair: Rows = "",
+    padded: Tensor | None = None,
+) -> Tensor:
+    """The memory-efficient kernel: keeps q, k, v, the mask, the result and a padded log-sum-exp.
+
+    ``by_pair``: rows of the gradient of a mask that wants one, for every sequence and head; ``padded``: a copy of the
+    mask with longer rows, kept in its place where there is one.
+    """
     tape = q.tape
     needed = q.needs or k.needs or v.needs
-    kept = [tape.save(t) for t in (q, k, v, mask) if t is not None] if needed else []
+    kept = [tape.save(t) for t in (q, k, v, mask, padded) if t is not None] if needed else []
     out = tape.result("attention", q.rows, heads * value_size, q.itemsize)
     sums = tape.result("attention", ROUNDED[str(q.rows)][1], heads, FULL) if needed else None
     seed, offset = (tape.result("attention", "1", 1, LONG) for _ in range(2))
@@ -127,13 +140,16 @@ def efficient(q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, 
 
     def backward(g: Tensor) -> Sequence[Tensor | None]:
         grads = [tape.new(*shape) for shape in shapes]
+        if by_pair:
+            grads.append(tape.new(by_pair, heads, shapes[0][2]))
         inside = [tape.new(rows, heads, FULL)]
         if half:
             inside.append(tape.new(rows, width, FULL))
         del inside
         return grads
 
-    return tape.attach(out, (q, k, v), kept, backward)
+    inputs = (q, k, v, mask) if by_pair and mask is not None else (q, k, v)
+    return tape.attach(out, inputs, kept, backward)
 
 
 def math_attention(
@@ -233,4 +249,4 @@ def additive(mask: Tensor | None, itemsize: int) -> Tensor | None:
 
 def scores_rows(q: Tensor) -> str:
     """Rows of a score matrix whose queries have these rows."""
-    return {"T": "bss", "b": "T", "V": "VV"}[str(q.rows)]
+    return {"T": "bss", "b": "T", "V": "VV", "S": "SS"}[str(q.rows)]

@@ -4,6 +4,8 @@ A decode step is traced for one token a sequence. Two of them are evaluated: the
 where layers have a sliding window, the first, whose old cache still is the whole prompt.
 """
 
+from typing import Any
+
 from estimator.architecture import Architecture, Inventory
 from estimator.step import ops
 from estimator.step.assembly import Builder
@@ -14,6 +16,7 @@ from estimator.step.model import Layer, Model
 from estimator.step.program import Program
 from estimator.step.regime import Regime
 from estimator.step.tape import FULL, LONG, Tape, Tensor
+from estimator.step.training import second_stack
 
 CACHED = ("full", "sliding", "chunked")
 WINDOWED = ("sliding", "chunked")
@@ -31,9 +34,12 @@ def trace_inference(arch: Architecture, inventory: Inventory, regime: Regime, de
     kinds, order = _order(inventory)
     run = _Generation(Model(tape, arch, inventory, regime), order)
     run.prefill()
-    stages = run.decode() if decode and regime.cache != "none" and arch.kind == "decoder" else []
+    stages = run.decode() if decode and regime.cache != "none" and arch.kind != "encoder" else []
     tape.mark("end")
-    return _assemble(tape, [order.index(kind) + 1 for kind in kinds], len(order) + 1, stages)
+    numbers = [order.index(kind) + 1 for kind in kinds]
+    if run.turn:
+        numbers.insert(run.turn, len(order) + 2)
+    return _assemble(tape, numbers, len(order) + 1, stages)
 
 
 def _order(inventory: Inventory) -> tuple[list[int], list[int]]:
@@ -63,10 +69,11 @@ class _Generation:
         self.layers = [model.layer(index) for index in order]
         self.ids: Tensor | None = None
         self.token: Tensor | None = None
+        self.turn = second_stack(model.arch)
         if model.regime.cache != "none":
             model.tape.caches = True
             for layer in self.layers:
-                layer.cache = self._cache(layer)
+                layer.cache = self._cache(layer) if layer.index >= self.turn else None
 
     def _cache(self, layer: Layer) -> Cache:
         windowed = layer.kind is not None and layer.kind.attention in WINDOWED and bool(self.model.arch.sliding_window)
@@ -76,7 +83,7 @@ class _Generation:
         """The prompt's forward; its ids live on."""
         self.tape.segment = 0
         self.tape.mark("prefill")
-        self.ids = self.tape.new("T", 1, LONG)
+        self.ids = self.tape.new("S" if self.turn else "T", 1, LONG)
         regime = self.model.regime
         self.tape.whole_cache = regime.cache == "static" and regime.attention == "eager"
         self._forward("prefill", self.ids)
@@ -111,11 +118,18 @@ class _Generation:
         """One forward as the model class runs it, and the choice of the next token."""
         model, tape, family = self.model, self.tape, self.family
         tape.windowed = False
-        hidden = family.stem(model, ids)
+        begun = self.turn > 0 and stage != "prefill"
+        hidden = family.stem(model, ids) if not begun else ids
         around = family.shared(model, hidden)
         if not model.held:
             model.held.append(hidden)
         for position, layer in enumerate(self.layers):
+            if self.turn and layer.index == self.turn:
+                tape.segment = len(self.layers) + 2
+                tape.mark(stage)
+                hidden = self._target(hidden, around, begun)
+            if begun and layer.index < self.turn:
+                continue
             tape.segment = position + 1
             tape.mark(stage)
             hidden = family.layer(model, layer, hidden, layer.sees(around))
@@ -135,3 +149,11 @@ class _Generation:
         self.token = tape.new("b", 1, LONG, "other")
         del logits
         tape.item = outer
+
+    def _target(self, hidden: Tensor, around: Any, begun: bool) -> Tensor:
+        """What goes into the decoder: the first token once the encoder is done, later the one before."""
+        if not begun:
+            self.family.encoded(self.model, hidden, around)
+            hidden = self.token = self.tape.new("T", 1, LONG, "other")
+        out: Tensor = self.family.target(self.model, hidden, around)
+        return out

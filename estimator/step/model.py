@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from estimator.architecture import Architecture, Inventory, LayerKind, Weight
+from estimator.architecture import UNPACKED, Architecture, Inventory, LayerKind, Weight
 from estimator.step import fused, ops
 from estimator.step.adapters import adapted, carries
 from estimator.step.cache import Cache
@@ -79,6 +79,10 @@ class Layer:
             return adapted(self, x, name, shape)
         return self.whole_linear(x, name, shape)
 
+    def packed(self, name: str) -> str | None:
+        """The format that the linear is packed in."""
+        return None if self.shapes[f"{name}.weight"].part == UNPACKED else self.regime.quantised
+
     def parted(self, name: str) -> "tuple[TensorParallel | None, str]":
         """Who deals this linear out to several ranks, and which part of the layer it is."""
         tensor = self.runtime.tensor if self.runtime is not None else None
@@ -100,10 +104,10 @@ class Layer:
         weight = self.weight(f"{name}.weight")
         bias = self.weight(f"{name}.bias") if f"{name}.bias" in self.shapes else None
         width = self.out_features(name, shape)
-        if self.regime.quantised is not None:
+        if self.packed(name) is not None:
             regime = self.regime
             old = {"remade": "one-cast" in regime.quirks, "kept": "inputs-kept" in regime.quirks}
-            return quantised_linear(x, weight.width, width, self.regime.quantised, fp16=regime.fp16, **old)
+            return quantised_linear(x, weight.width, width, str(regime.quantised), fp16=regime.fp16, **old)
         if bias is not None and self.bias_added:
             return ops.add(linear(x, weight, None, width), bias)
         return linear(x, weight, bias, width)
@@ -131,7 +135,11 @@ class Layer:
 
 def itemsize_of(weight: Weight, regime: Regime) -> int:
     """Bytes per element of an unquantised parameter."""
-    if weight.full or (regime.kbit and not weight.name.endswith(("_proj.bias",)) and not half_end(weight, regime)):
+    if (
+        weight.full
+        or (weight.part == UNPACKED and regime.fp16)
+        or (regime.kbit and not weight.name.endswith(("_proj.bias",)) and not half_end(weight, regime))
+    ):
         return FULL
     return regime.itemsize
 
@@ -194,6 +202,10 @@ class Model:
         self.given_positions: Tensor | None = None
         self.around: Any = None
         self.held: list[Tensor] = []
+        self.given: list[Tensor] = []
+        """What the forward of an encoder-decoder holds until it has its loss."""
+        self.source: Tensor | None = None
+        """What the encoder made, which the outputs hold."""
         self.returned: list[tuple[int, Tensor]] = []
         """What the model's outputs hold besides logits, with its segment."""
         self.images: Any = None

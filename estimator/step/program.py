@@ -11,6 +11,7 @@ from functools import lru_cache
 from operator import ge, mul
 from typing import Any, NamedTuple
 
+from estimator.step.row_kinds import by_keys, image_rows, lengths, ranks, some, source_rows
 from estimator.step.tape import Rows
 
 BLOCK = 512
@@ -30,7 +31,8 @@ class Dimensions(NamedTuple):
 
     Inference: ``length`` is the prompt, ``cached`` the generated tokens in the cache once the last decode step ran.
     Preference stages: ``scored`` tokens of a row enter the loss (0: all but the first). ``image``: tiles of a row,
-    patches of a tile, class tokens beside them, features of a row; () without images.
+    patches of a tile, class tokens beside them, features of a row; () without images. ``source``: tokens that an
+    encoder reads before a decoder, whose own rows are then ``length`` long; 0 for models of one stack.
     """
 
     batch: int
@@ -39,6 +41,7 @@ class Dimensions(NamedTuple):
     window: int = 0
     scored: int = 0
     image: tuple[int, int, int, int] | tuple[()] = ()
+    source: int = 0
 
 
 def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
@@ -71,7 +74,9 @@ def row_counts(kinds: Sequence[Rows], at: Dimensions) -> dict[Rows, int]:
         "bsW8": b * s * -(-window // 8) * 8,
     }
     if at.image:
-        known |= _image_rows(b, *at.image)
+        known |= image_rows(b, *at.image)
+    if at.source:
+        known |= source_rows(b, s, total, at.source)
     for kind in kinds:
         if isinstance(kind, tuple) and kind[0] not in STAGES and kind not in known:
             known[kind] = _special(kind, known)
@@ -89,61 +94,25 @@ STAGES = ("first", "last")
 
 def _at_stage(stage: str, at: Dimensions) -> Dimensions:
     """One token per sequence on top of what is cached before the step."""
-    return Dimensions(at.batch, 1, at.length if stage == "first" else max(at.length + at.cached - 1, 1), at.window)
-
-
-def _lengths(what: str, length: int, number: int) -> int:
-    """Tokens padded to chunks of ``number``, how many chunks (``borders``: one more), so many more, at most."""
-    if what in ("longer", "upto"):
-        return length + number if what == "longer" else min(length, number)
-    chunks = -(-length // number)
-    counts = {"chunks": chunks, "borders": chunks + 1, "later": chunks - 1, "inner": max(chunks - 2, 0)}
-    return counts.get(what, chunks * number)
-
-
-def _image_rows(rows: int, tiles: int, patches: int, classes: int, features: int) -> dict[Rows, int]:
-    """Tiles, patches, tower tokens (of one tile: "v"), merged patches and features; see ``step.towers``."""
-    count, tokens = rows * tiles, patches + classes
-    return {
-        "I": count,
-        "P": count * patches,
-        "V": count * tokens,
-        "v": tokens,
-        "M": count * patches // 4,
-        "F": rows * features,
-        "V128": count * -(-tokens // 128) * 128,
-        "V32": count * -(-tokens // 32) * 32,
-        "VV": count * tokens * tokens,
-    }
+    cached = at.length if stage == "first" else max(at.length + at.cached - 1, 1)
+    return Dimensions(at.batch, 1, cached, at.window, source=at.source)
 
 
 def _known(kind: Rows, known: dict[Rows, int]) -> int:
     return known[kind] if kind in known or isinstance(kind, str) else _special(kind, known)
 
 
-def _ranks(kind: tuple[Any, ...], length: int) -> int:
-    """Tokens of a row dealt out to so many ranks, or half of them padded to the flash kernel's blocks."""
-    return -(-length // int(kind[1])) if kind[0] == "share" else -(-length // 256) * 128
-
-
-def _some(kind: tuple[Any, ...], rows: int) -> int:
-    """At most so many of the rows; or, of so many choices a row, what is dealt out to one of so many."""
-    return min(rows, int(kind[2])) if kind[0] == "min" else -(-rows * int(kind[2]) // int(kind[3]))
-
-
 def _special(kind: tuple[Any, ...], known: dict[Rows, int]) -> int:
     if kind[0] in ("padded", "chunks", "borders", "longer", "later", "inner", "upto"):
-        return known["b"] * _lengths(kind[0], known["s"], kind[1])
+        return known["b"] * lengths(kind[0], known["s"], kind[1])
     if kind[0] in ("share", "half128"):
-        return known["b"] * _ranks(kind, known["s"])
+        return known["b"] * ranks(kind, known["s"])
     if kind[0] in ("aligned", "unaligned"):
         return known[kind[1]] if (known["s"] % 8 == 0) == (kind[0] == "aligned") else 0
-    if kind[0] in ("min", "dealt"):
-        return _some(kind, _known(kind[1], known))
-    if kind[0] == "beyond":
-        return max(known[kind[1]] - int(kind[2]), 0)
-    if kind[0] == "one more":
-        return known[kind[1]] + known["b"]
+    if kind[0] in ("filled", "odd", "whole", "to fill"):
+        return by_keys(kind, known)
+    if kind[0] in ("min", "dealt", "beyond", "one more"):
+        return some(kind, _known(kind[1], known), known["b"])
     if kind[0] == "several":  # of the first half of the rows, where that is more than one
         return known[kind[1]] // 2 if known["b"] > 3 else 0
     if kind[0] in ("half", "row"):

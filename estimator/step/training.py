@@ -21,7 +21,7 @@ from estimator.step.model import Model, wants_gradient
 from estimator.step.ops import cast, scale
 from estimator.step.regime import Regime
 from estimator.step.runtime import Runtime
-from estimator.step.tape import FULL, HALF, LONG, Tape, Tensor
+from estimator.step.tape import BOOL, FULL, HALF, LONG, Tape, Tensor
 from estimator.step.towers import Images, images_of, merged
 
 
@@ -76,7 +76,7 @@ def trace_training(
     prepare(tape, regime)
     model.images = images = images_of(tape, model, len(order) + 2)
     _run(tape, model, order)
-    return _assemble(tape, classes, len(order), images)
+    return _assemble(tape, classes, len(order), images, second_stack(arch))
 
 
 def traced_layers(
@@ -117,7 +117,7 @@ def _is_like(order: list[int], place: int, regime: Regime, index: int) -> bool:
 
 def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.mark("forward")
-    ids, labels = tape.new("T", 1, LONG), tape.new("T", 1, LONG)
+    ids, labels = tape.new("S" if second_stack(model.arch) else "T", 1, LONG), tape.new("T", 1, LONG)
     buffer = shared_buffer(model)
     model.given_mask, inputs = given_mask(model), batch_inputs(model)
     scaler = [tape.new("1", 1, FULL, "other") for _ in range(2)] if model.regime.scaler else []
@@ -132,7 +132,11 @@ def _run(tape: Tape, model: Model, order: list[int]) -> None:
     tape.segment = len(order) + 1
     tape.mark("outputs")
     if model.regime.outputs_to_full and logits is not None:
-        logits = cast(logits.detach(), FULL)
+        converted = cast(logits.detach(), FULL)
+        source = cast(model.source.detach(), FULL) if model.source is not None else None
+        logits = converted
+        del converted, source
+    model.source = None
     if not model.regime.outputs_kept:
         logits = None
     _let_returned_go(tape, model)
@@ -210,7 +214,13 @@ def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str
     around = family.shared(model, hidden)
     if not model.held:
         model.held.append(hidden)
+    turn = second_stack(model.arch)
     for position, index in enumerate(order):
+        if turn and index == turn:
+            tape.segment = len(order) + 2
+            tape.mark(piece)
+            family.encoded(model, hidden, around)
+            hidden = family.target(model, shifted_ids(model), around)
         tape.segment = position + 1
         tape.mark(piece)
         hidden = _layer(tape, model, family, index, hidden, around)
@@ -223,6 +233,23 @@ def backbone(tape: Tape, model: Model, order: list[int], ids: Tensor, piece: str
     if model.images is not None:
         model.images.features.clear()
     return hidden
+
+
+def second_stack(arch: Architecture) -> int:
+    """The first layer of the decoder behind an encoder; 0 in models of one stack."""
+    return arch.layers if arch.kind == "encoder-decoder" else 0
+
+
+def shifted_ids(model: Model) -> Tensor:
+    """Labels shifted to the right: new zeros, a clone to fill them with, and where -100 becomes padding."""
+    tape = model.tape
+    ids = tape.new("T", 1, LONG)
+    clone = tape.new("T", 1, LONG)
+    del clone
+    padded = tape.new("T", 1, BOOL)
+    del padded
+    model.given.append(ids)
+    return ids
 
 
 def received(model: Model) -> Tensor:
@@ -254,8 +281,10 @@ def _layer(tape: Tape, model: Model, family: ModuleType, index: int, hidden: Ten
     return unit(hidden, lambda x: checkpointed(tape, regime, call, x))
 
 
-def _assemble(tape: Tape, numbers: list[int], traced: int, images: Images | None) -> Recording:
+def _assemble(tape: Tape, numbers: list[int], traced: int, images: Images | None, turn: int) -> Recording:
     stem, top = 0, traced + 1
+    if turn:
+        numbers = [*numbers[:turn], traced + 2, *numbers[turn:]]
     builder = Builder(tape)
     builder.one("forward", stem)
     if images is not None:

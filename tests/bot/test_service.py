@@ -132,8 +132,7 @@ def test_an_estimate_without_figures_tells_its_problem(estimate: Estimate) -> No
 
 def test_a_model_of_the_catalogue_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.hub.fetch_model", lambda *_: pytest.fail("looked up"))
-    with pytest.raises(EstimatorError, match="t5"):
-        estimate(Run(model="google-t5/t5-base"))
+    assert estimate(Run(model="google-t5/t5-base")).per_gpu is not None
 
 
 @pytest.mark.parametrize(

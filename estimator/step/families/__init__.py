@@ -22,6 +22,7 @@ CLASSIC = {
     "xlm-roberta": "bert",
     "distilbert": "distilbert",
     "modernbert": "modernbert",
+    **dict.fromkeys(("t5", "mt5", "umt5"), "t5"),
 }
 """Decoders and encoders with layer norms."""
 

@@ -59,9 +59,5 @@ MISSING: dict[str, tuple[str, str]] = {
     "minimax": ("the lightning attention of MiniMax-01 is", "MiniMax-01 的 lightning attention "),
     "kimi_linear": ("the delta attention of Kimi Linear is", "Kimi Linear 的 delta attention "),
     "olmo_hybrid": ("the linear-attention layers of OLMo Hybrid are", "OLMo Hybrid 的线性注意力层"),
-    **dict.fromkeys(
-        ("t5", "mt5", "umt5", "flan-t5"),
-        ("the encoder and the cross-attention of encoder-decoder models are", "编码器—解码器模型的编码器与交叉注意力"),
-    ),
 }
 """Model type to the part of it that has no timeline, in both languages."""
