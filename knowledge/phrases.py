@@ -45,9 +45,11 @@ class Text:
 
     def found(self, phrase: "Phrase") -> str:
         """The words that match a phrase; empty when none do."""
+        if not self.may_hold(phrase):
+            return ""
         words = self._found.get(phrase.text)
         if words is None:
-            words = self._found[phrase.text] = phrase.searched_in(self) if self.may_hold(phrase) else ""
+            words = self._found[phrase.text] = phrase.searched_in(self)
         return words
 
     def may_hold(self, phrase: "Phrase") -> bool:

@@ -1,5 +1,6 @@
 """Signals of the entries: phrases that a text may hold, and comparisons of facts."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -28,12 +29,17 @@ class Signal:
         """What speaks for the entry, None when the signal does not hold."""
         if not all(holds(one, facts) for one in self.facts):
             return None
-        quotes = list(islice((words for one in self.says if (words := one.found_in(text))), MOST_QUOTES))
-        if (self.says and not quotes) or any(one.found_in(text) for one in self.unless):
+        quotes = list(islice(_found(self.says, text), MOST_QUOTES))
+        if (self.says and not quotes) or any(_found(self.unless, text)):
             return None
-        if self.beside and not any(one.found_in(text) for one in self.beside):
+        if self.beside and not any(_found(self.beside, text)):
             return None
         return [f'"{words}"' for words in quotes] + [told(one, facts) for one in self.facts]
+
+
+def _found(phrases: tuple[Phrase, ...], text: Text) -> Iterator[str]:
+    """The words that match each phrase; most phrases lack words that they need."""
+    return (words for one in phrases if text.may_hold(one) and (words := text.found(one)))
 
 
 def signal(row: dict[str, Any]) -> Signal:

@@ -35,6 +35,8 @@ OPTIONS = (
     "model", "method", "gpu", "gpus", "batch", "length", "precision", "quantisation", "framework", "checkpointing",
     "optimizer", "parallelism", "private",
 )  # fmt: skip
+MOST_CHOICES = 25
+"""Discord takes no more for an option; the rarer ones are read from the model's name."""
 FEW_WORDS = 8
 """Words beside a screenshot with which it still is all that a message says."""
 HELP = {"en": "/help", "zh": "帮助"}
@@ -45,7 +47,7 @@ def _named(section: str, values: tuple[str, ...]) -> list[Choice[str]]:
 
 
 def _plain(values: tuple[str, ...]) -> list[Choice[str]]:
-    return [Choice(name=value, value=value) for value in values]
+    return [Choice(name=value, value=value) for value in values[:MOST_CHOICES]]
 
 
 METHODS = [*_named("method", typing.get_args(Method)), *_named("task", TASKS)]
