@@ -69,7 +69,9 @@ def mul(x: Tensor, y: Tensor) -> Tensor:
         if isinstance(x, Gate) or isinstance(y, Gate):
             return gated(x, y)
     need_x, need_y = x.needs, y.needs
-    kept = [tape.save(t) for t, wanted in ((x, need_y), (y, need_x)) if wanted]
+    kept = [tape.save(x)] if need_y else []
+    if need_x:
+        kept.append(tape.save(y))
     out = tape.like(x, max(x.itemsize, y.itemsize))
     if not (need_x or need_y):
         return out

@@ -264,7 +264,7 @@ class Walk(NamedTuple):
         return rounded(self.counts[kind[0]] * kind[1])
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def walk(program: Program, at: Dimensions) -> Walk:
     """Live bytes over the whole step, in closed form over repeated segments."""
     counts = row_counts(program.rows, at)
