@@ -1,6 +1,7 @@
 """The tensors that train: what gradients, optimizer states and master copies are made of."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from math import prod
 from typing import NamedTuple
@@ -63,6 +64,7 @@ def trainables(inventory: Inventory, regime: Regime) -> list[Trainable]:
     ]
 
 
+@lru_cache(maxsize=256)
 def ordered(inventory: Inventory, regime: Regime) -> tuple[Group, ...]:
     """The trainable tensors in the model's order, alike neighbouring layers as one group."""
     if not regime.training:

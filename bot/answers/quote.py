@@ -16,8 +16,10 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 def quoted(text: object, longest: int = LONGEST) -> str:
     """The text on one line without mentions, links, markdown, escape sequences or unseen characters, and cut short."""
-    spaced = "".join(" " if character.isspace() else character for character in _ESCAPES.sub("", str(text)))
-    seen = "".join(character for character in spaced if unicodedata.category(character) not in _UNSEEN)
+    seen = str(text)
+    if not seen.isprintable():
+        spaced = "".join(" " if character.isspace() else character for character in _ESCAPES.sub("", seen))
+        seen = "".join(character for character in spaced if unicodedata.category(character) not in _UNSEEN)
     plain = " ".join(_quieted(_MENTIONS.sub("", seen).translate(_MARKDOWN)).split())
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
