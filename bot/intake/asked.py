@@ -11,7 +11,7 @@ from bot.intake.ways import MARKS_OF_WAYS, asks_how
 
 QUESTION_ORDER = (
     "help", "own", "price", "cost", "time", "max_batch", "max_seq", "max_model", "need_gpu", "budget", "compare",
-    "advice", "explain", "lessen", "need_memory", "diagnose", "usage", "fit", "may",
+    "advice", "explain", "lessen", "need_memory", "diagnose", "usage", "fit", "may", "use",
 )  # fmt: skip
 """Where several are cued, the earlier one is what is wanted: "OOM, how many GPUs?" asks for cards."""
 
@@ -20,7 +20,7 @@ RIVAL_FIELDS = (
     "precision", "optimizer", "gradient_checkpointing", "attention", "rank", "kv_dtype",
 )  # fmt: skip
 """Of two values of one of these, one may be set against the other."""
-ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory", "budget": "cost", "lessen": "advice"}
+ASKED_AS = {"may": "fit", "own": "cost", "usage": "need_memory", "budget": "cost", "lessen": "advice", "use": "help"}
 """Questions that are answered as others are."""
 
 SUBSTANCE = frozenset(
@@ -176,13 +176,25 @@ def _is_superlative(before: list[str], field: str) -> bool:
 
 
 def _question(sheet: Sheet, cues: set[str]) -> str | None:
+    """The question of the message as the answer knows it."""
+    cues = _weighed(sheet, cues)
+    named = next((question for question in QUESTION_ORDER if question in cues), None)
+    if named is None and sheet.has("rent") and sheet.values("hours") and sheet.values("hardware"):
+        return "cost"
+    if named is None:
+        return next((ASKED_OF[key] for key in _left_open(sheet)), None)
+    return ASKED_AS.get(named, named)
+
+
+def _weighed(sheet: Sheet, cues: set[str]) -> set[str]:
+    """The cues without those that mean nothing beside the others."""
     cues = cues | {"compare"} if _alternatives(sheet) else cues - {"compare"}
     if cues & {"need_memory", "usage"} and cues & {"fit", "may"} and sheet.values("hardware"):
         cues = cues - {"need_memory", "usage"}
     if "explain" in cues or ("need_memory" in cues and sheet.has("cue", value="each_card")):
         cues = cues - {"compare"}
     if any(reading.field in SUBSTANCE for reading in sheet.readings):
-        cues = cues - {"help"}
+        cues = cues - {"help"} | ({"advice"} if "use" in cues else set())
     if "price" in cues and _is_of_a_run(sheet, cues):
         cues = cues - {"price"} | {"cost"}
     if "odd" in cues and not cues & {"fit", "may"}:
@@ -192,12 +204,7 @@ def _question(sheet: Sheet, cues: set[str]) -> str | None:
         cues = cues - ({"diagnose"} if _asks_of_another(sheet) else set() if _is_contrasted(sheet) else {"explain"})
     if cues & {"need_memory", "fit"} and not any(sheet.values(amount) for amount in AMOUNTS):
         cues = cues - {"time"}
-    named = next((question for question in QUESTION_ORDER if question in cues), None)
-    if named is None and sheet.has("rent") and sheet.values("hours") and sheet.values("hardware"):
-        return "cost"
-    if named is None:
-        return next((ASKED_OF[key] for key in _left_open(sheet)), None)
-    return ASKED_AS.get(named, named)
+    return cues
 
 
 def _alternatives(sheet: Sheet) -> bool:

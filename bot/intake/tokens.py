@@ -61,9 +61,27 @@ class Token(NamedTuple):
         return min(float(self.text.replace(",", "").replace("_", "")), LARGEST)
 
 
+_TRADITIONAL = str.maketrans(
+    "顯訓練調參數張塊機長時間錢價買還為麼嗎夠雙單兩萬億條樣個這現報錯滿開關啟設運動環優層問題請幾節點檢並發內電腦換級較對應該會從頭與總當無難試縮減佔給讓雲費貴載學習強獎勵",
+    "显训练调参数张块机长时间钱价买还为么吗够双单两万亿条样个这现报错满开关启设运动环优层问题请几节点检并发内电脑换级较对应该会从头与总当无难试缩减占给让云费贵载学习强奖励",
+)
+_OTHER_WORDS = (
+    ("顯示記憶體", "显存"), ("顯示卡", "显卡"), ("顯記憶體", "显存"), ("記憶體", "内存"), ("推論", "推理"),
+)  # fmt: skip
+
+
+def _simplified(text: str) -> str:
+    """The text with traditional characters that the lexicon's words have in the simplified form."""
+    if text.isascii():
+        return text
+    for there, here in _OTHER_WORDS:
+        text = text.replace(there, here)
+    return text.translate(_TRADITIONAL)
+
+
 def clean(text: str) -> str:
     """The message without mentions and link hosts, full-width forms folded; what follows a host may name a model."""
-    folded = unicodedata.normalize("NFKC", _WIDE_COMMA.sub(", ", text[:MAX_CHARACTERS]))
+    folded = _simplified(unicodedata.normalize("NFKC", _WIDE_COMMA.sub(", ", text[:MAX_CHARACTERS])))
     folded = _VERSION.sub(r"\1 ", folded)
     plain = _EXPERTS.sub(r"\1x", _ESCAPED_DOT.sub(".", _LINKS.sub(" ", _MENTIONS.sub(" ", folded))))
     return _SPELLED_OUT.sub(lambda digits: "".join(_DIGITS[one] for one in digits[0]), plain)

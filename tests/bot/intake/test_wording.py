@@ -295,3 +295,23 @@ def test_questions_behind_a_failure_and_others(text: str, question: str) -> None
 )
 def test_one_more_field_of_a_run(text: str, name: str, value: object) -> None:
     assert set(map(str, fields(understand(text), name))) == {str(value)}
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("怎么用", "help"),
+        ("怎么用4张3090微调yi-34b", "advice"),
+        ("推理deepseek-v2需要什么样的硬件", "need_gpu"),
+        ("is A100-40G x 2 equivalent to A100-80G x 1 for 13b full?", "compare"),
+        ("24G顯存可以訓練7b lora嗎", "fit"),
+        ("4090跑32b推論需要多少記憶體", "need_memory"),
+    ],
+)
+def test_use_and_traditional_characters(text: str, question: str) -> None:
+    assert understand(text).question == question
+
+
+def test_traditional_characters_name_the_same_run() -> None:
+    (run, *_) = understand("兩張3090微調13b夠嗎").runs
+    assert (run["gpu"], run["gpu_count"], run["task"]) == ("3090", 2, "train")
