@@ -78,6 +78,8 @@ def told_of(text: str, question: Question) -> str:
 
     if question.reply != "answer" and open_ones != KNOWN_KINDS and asked_for(text):
         return ""
+    if not says("ours", text):
+        return ""
     return "diagnose" if says("failing", text) else "explain" if says("taking", text) else ""
 
 

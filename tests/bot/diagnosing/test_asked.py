@@ -65,8 +65,11 @@ def test_a_wreck_is_told_of_without_a_question(text: str, question: str, cause: 
 
 
 @pytest.mark.parametrize(
-    "text", ["my phone died again", "the meeting crashed, use the other link", "this cafe is full", "车又挂了"]
-)
+    "text", ["my phone died again", "the meeting crashed, use the other link", "this cafe is full", "车又挂了",
+             "服务器重启了，大家重新登录", "somebody started the dishwasher again",
+             "RuntimeError: expected scalar type Half but found Float",
+             "DistStoreError: Timed out after 601 seconds waiting for clients"],
+)  # fmt: skip
 def test_failures_of_other_things_are_talk(text: str) -> None:
     assert service.ask(text).reply == "ignore"
 
