@@ -31,6 +31,10 @@ POSITION_TABLES = {"bert": 2, "roberta": 2, "xlm-roberta": 2, "distilbert": 1}
 def buffers(arch: Architecture, itemsize: int, cached_rotary: bool = False) -> Iterator[Buffer]:
     """Every buffer of one model; ``cached_rotary``: see ``habits.CACHED_ROTARY``."""
     yield from _positions(arch)
+    if arch.model_type in ("bart", "mbart"):
+        yield "final_logits_bias", arch.vocab * itemsize, 1
+    if arch.model_type == "m2m_100":
+        yield "embed_positions", (arch.max_positions + 2) * arch.hidden * itemsize, 2
     if cached_rotary:
         size = FULL if arch.model_type == "gpt_neox" else itemsize
         yield "cos_cached", arch.max_positions * _rotary_width(arch) * size, 2 * arch.layers

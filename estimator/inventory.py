@@ -5,13 +5,15 @@ from functools import lru_cache
 from estimator.architecture import UNPACKED, Architecture, Inventory, LayerKind, Weight
 from estimator.parameters import Blocks, Weights
 
+_NOTHING: Weights = ()
+
 
 @lru_cache(maxsize=256)
 def inventory(arch: Architecture) -> Inventory:
     """Stem, layer kinds in order and top of ``arch``."""
     blocks = Blocks(arch)
     if arch.kind == "encoder-decoder":
-        return _encoder_decoder(blocks)
+        return _encoder_decoder(blocks) if arch.relative_buckets else _layer_normed(blocks)
     found = [layer(blocks, *pair) for pair in zip(arch.layer_types, arch.mlp_types, strict=True)]
     if found and blocks.family.get("first_norm") is False:
         found[0] = without(found[0], "pre_attention")
@@ -126,6 +128,32 @@ def _encoder_decoder(blocks: Blocks) -> Inventory:
         ),
         top=blocks.norm("decoder_norm", norm) + head,
     )
+
+
+def _layer_normed(blocks: Blocks) -> Inventory:
+    """BART and its kin: the decoder's positions and norms stand with the top."""
+    arch = blocks.arch
+    attention = blocks.heads("full") + blocks.norm("pre_attention", arch.hidden)
+    mlp = blocks.mlp("dense") + blocks.norm("pre_mlp", arch.hidden)
+    cross = tuple(_renamed(weight, "self_attn", "encoder_attn") for weight in attention)
+    head = () if arch.tied else blocks.linear("head", arch.vocab, arch.hidden, bias=False)
+    return Inventory(
+        stem=blocks.embedding("embedding", arch.vocab, arch.hidden) + _ends(blocks, "encoder"),
+        kinds=(LayerKind("full", "dense", attention + mlp), LayerKind("cross", "dense", attention + cross + mlp)),
+        layers=(0,) * arch.layers + (1,) * (arch.decoder_layers or arch.layers),
+        top=_ends(blocks, "decoder") + head,
+    )
+
+
+def _ends(blocks: Blocks, stack: str) -> Weights:
+    """Positions and norms around the layers of one stack."""
+    arch, found = blocks.arch, _NOTHING
+    if arch.positions == "learned":
+        shape = arch.max_positions + arch.position_offset, arch.hidden
+        found += (Weight(f"{stack}.embed_positions.weight", shape, "embedding", "positions"),)
+    if arch.embedding_norm:
+        found += blocks.norm("embedding_norm", arch.hidden, f"{stack}.layernorm_embedding")
+    return found + (blocks.norm(f"{stack}_norm", arch.hidden) if arch.norm_first else ())
 
 
 def _renamed(weight: Weight, old: str, new: str) -> Weight:

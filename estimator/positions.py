@@ -15,7 +15,7 @@ def tokens_of(run: Run, arch: Architecture) -> int:
     """Positions that a row of the run takes: all of a training row, prompt and new tokens of a generation."""
     if run.task == "train":
         return tokens_per_row(run)
-    new = 0 if arch.kind == "encoder" else int(run.new_tokens or 0)
+    new = 0 if arch.kind.startswith("encoder") else int(run.new_tokens or 0)
     return int(run.context_len or 0) + new
 
 
@@ -35,7 +35,7 @@ def within_limit(run: Run, assumed: list[Assumption], arch: Architecture) -> tup
 
 
 def _shared_out(run: Run, arch: Architecture, fields: set[str], most: int) -> dict[str, int]:
-    new = 0 if arch.kind == "encoder" else int(run.new_tokens or 0)
+    new = 0 if arch.kind.startswith("encoder") else int(run.new_tokens or 0)
     if "context_len" in fields:
         new = min(new, most // 2) if "new_tokens" in fields else new
         update = {"context_len": max(most - new, 1)}
@@ -94,7 +94,7 @@ def beyond_context(run: Run, arch: Architecture) -> tuple[str, int | None, str, 
 def capped(found: Largest, run: Run, arch: Architecture) -> tuple[Largest, list[tuple[str, int, str, str]]]:
     """The largest length, no longer than a learned table allows; a note where it exceeds a rotary model's context."""
     most = limit(arch)
-    new = 0 if run.task == "train" or arch.kind == "encoder" else int(run.new_tokens or 0)
+    new = 0 if run.task == "train" or arch.kind.startswith("encoder") else int(run.new_tokens or 0)
     if most is not None:
         return found.model_copy(update={"seq_len": min(found.seq_len, max(most - new, 0))}), []
     own = arch.max_positions

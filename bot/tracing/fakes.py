@@ -29,6 +29,24 @@ def prepare() -> None:
         _keep_whole()
     adam._get_value = lambda value: 1.0 if isinstance(value, torch.Tensor) else value
     _grouped_products()
+    _masks_of_ones()
+
+
+def _masks_of_ones() -> None:
+    """A mask of ones is looked through on a card, which asks for its values: nothing that is traced is padded."""
+    import transformers.masking_utils as masks
+
+    for name in ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa"):
+        asked = getattr(masks, name, None)
+        if asked is not None:
+            setattr(masks, name, _without_mask(asked))
+
+
+def _without_mask(asked: Callable[..., Any]) -> Callable[..., Any]:
+    def answer(_padding: Any, *rest: Any, **named: Any) -> Any:
+        return asked(None, *rest, **named)
+
+    return answer
 
 
 _KERNELS: list[Any] = []

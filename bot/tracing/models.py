@@ -15,6 +15,8 @@ from estimator.step.adapters import targeted
 
 DROPOUTS = ("attn_pdrop", "resid_pdrop", "embd_pdrop", "dropout", "attention_dropout", "hidden_dropout",
             "activation_dropout", "layerdrop", "dropout_rate", "encoder_layerdrop", "decoder_layerdrop")  # fmt: skip
+LAYER_DROPS = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
+"""Layers that are left out by chance: all are run."""
 FUSED_OUT = ("mamba", "mamba2")
 """peft refuses these families' ``out_proj``."""
 
@@ -34,6 +36,9 @@ def config_of(plan: Plan) -> Any:
     maker = transformers.CONFIG_MAPPING[kind]
     config = maker(**{_spelled(maker, name): value for name, value in given.items()})
     config.use_cache = not plan.training
+    for name in LAYER_DROPS:
+        if hasattr(config, name):
+            setattr(config, name, 0.0)
     if not plan.dropout and plan.training:
         for name in DROPOUTS:
             if hasattr(config, name):

@@ -23,6 +23,7 @@ CLASSIC = {
     "distilbert": "distilbert",
     "modernbert": "modernbert",
     **dict.fromkeys(("t5", "mt5", "umt5"), "t5"),
+    **dict.fromkeys(("bart", "mbart", "m2m_100"), "bart"),
 }
 """Decoders and encoders with layer norms."""
 
