@@ -54,8 +54,9 @@ def test_the_longest_source_keeps_a_stated_target() -> None:
     assert 512 < both.max.seq_len < stated.max.seq_len
 
 
-def test_padded_rows_have_masks_of_their_own() -> None:
-    even = Run(model=T5, method="full", seq_len=512, micro_batch=4)
+@pytest.mark.parametrize("model", [T5, "facebook/bart-base"])
+def test_padded_rows_have_masks_of_their_own(model: str) -> None:
+    even = Run(model=model, method="full", seq_len=512, micro_batch=4)
     padded = even.model_copy(update={"seq_len": Lengths(max=512, mean=200)})
     assert peak(estimate(padded)) > peak(estimate(even))
 

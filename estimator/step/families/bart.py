@@ -65,7 +65,14 @@ def _counted(ids: Tensor) -> Tensor:
 
 def shared(model: Model, hidden: Tensor) -> Stacks:
     """What layers of one stack read."""
-    return Stacks()
+    around = Stacks()
+    around.padding[False] = padding(model, hidden, False)
+    return around
+
+
+def padding(model: Model, x: Tensor, crosses: bool) -> Tensor | None:
+    """What is told of padded rows, once for a stack."""
+    return model.tape.new(pairs_of(model, x, crosses).scores, 1, BOOL) if model.regime.mask == "padded" else None
 
 
 def encoded(model: Model, hidden: Tensor, around: Stacks) -> None:
@@ -87,6 +94,7 @@ def target(model: Model, ids: Tensor, around: Stacks) -> Tensor:
     model.around = around
     hidden = begun(model, model.top, ids)
     around.mask = causal_mask(model, hidden) if model.regime.attention == "eager" else None
+    around.padding = {crosses: padding(model, hidden, crosses) for crosses in (False, True)}
     return hidden
 
 
@@ -148,7 +156,8 @@ def attention(model: Model, layer: Layer, x: Tensor, around: Stacks, name: str) 
         mask = around.mask if pairs.every == "T" and not pairs.crosses else None
         out, weights = written_out(model, q, k, v, None, mask, pairs, arch.attention_dropout)
         return layer.linear(out, f"{name}.out_proj"), weights
-    out = sdpa(q, k, v, arch.heads, arch.heads, None, rate(model, arch.attention_dropout))
+    told = around.padding.get(pairs.crosses)
+    out = sdpa(q, k, v, arch.heads, arch.heads, told, rate(model, arch.attention_dropout))
     return layer.linear(out, f"{name}.out_proj"), None
 
 
