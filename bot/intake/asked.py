@@ -202,8 +202,9 @@ def _weighed(sheet: Sheet, cues: set[str]) -> set[str]:
         cues = cues - {"need_memory", "usage"}
     if "explain" in cues or ("need_memory" in cues and sheet.has("cue", value="each_card")):
         cues = cues - {"compare"}
-    if any(reading.field in SUBSTANCE for reading in sheet.readings):
-        cues = cues - {"help"} | ({"advice"} if "use" in cues else set())
+    of_a_run = any(reading.field in SUBSTANCE for reading in sheet.readings)
+    used = {"advice" if of_a_run else "help"} if "use" in cues else set()
+    cues = (cues - {"help"} if of_a_run else cues) | used
     if "price" in cues and _is_of_a_run(sheet, cues):
         cues = cues - {"price"} | {"cost"}
     if "odd" in cues and not cues & {"fit", "may"}:
