@@ -4,13 +4,12 @@ import re
 from functools import cache
 
 from bot.intake.lexicon import lexicon
-
-_HAN = re.compile(r"[\u3400-\u9fff]")
+from bot.language import has_chinese
 
 
 def spelled(text: str) -> str:
     """The text with every family's Chinese name in its Latin spelling; left out where that follows anyway."""
-    if not _HAN.search(text):
+    if not has_chinese(text):
         return text
     names, pattern = _names()
     return pattern.sub(lambda found: names[found[1]] if not _follows(text, found, names) else "", text)

@@ -27,7 +27,7 @@ def _may_be_typo(sheet: Sheet, index: int) -> bool:
 
 def _one_slip_away(word: str, known: dict[str, tuple[str, str]]) -> str | None:
     """A known word that begins alike and differs by one letter added, lost, changed or swapped."""
-    near = [one for one in known if one[0] == word[0] and abs(len(one) - len(word)) <= 1]
+    near = [one for one in known if one[0] == word[0] and abs(len(one) - len(word)) <= 1 and len({*one} ^ {*word}) <= 2]
     if not near:
         return None
     from rapidfuzz.distance import OSA  # a rare need: most messages spell their words right
