@@ -3,7 +3,7 @@
 Both move a small model by gigabytes, so an answer that assumed one says what the other takes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,21 +21,10 @@ PLAIN = ("the plain loss, with full logits", "若使用普通损失（完整 log
 TILED = ("a chunked loss, without full logits", "若使用分块损失（不产生完整 logits）")
 OFF = ("no gradient checkpointing", "若关闭梯度检查点")
 ON = ("gradient checkpointing", "若开启梯度检查点")
-STACK = {"transformers": LAST_BEFORE_5}
 PACKED = (
     f"transformers {LAST_BEFORE_5}, which packs the experts too",
     f"若用 transformers {LAST_BEFORE_5}（专家也会量化）",
 )
-
-
-def alternatives(
-    setting: Setting, older: Setting | None, assumed: Iterable[Assumption], measure: Measure
-) -> list[Alternative]:
-    """One entry per assumption that matters this much; ``older``: the run of a transformers that packs experts."""
-    fields = {assumption.field for assumption in assumed}
-    others = [other for other in _others(setting.regime) if other.field in fields]
-    others += [Other("stack", STACK, older.regime, *PACKED)] if older else []
-    return [_measured(setting, other, measure) for other in others]
 
 
 class Other(NamedTuple):
@@ -46,6 +35,21 @@ class Other(NamedTuple):
     regime: Regime
     why: str
     why_zh: str
+
+
+def alternatives(
+    setting: Setting, older: Other | None, assumed: Iterable[Assumption], measure: Measure
+) -> list[Alternative]:
+    """One entry per assumption that matters this much; ``older``: see ``packing``."""
+    fields = {assumption.field for assumption in assumed}
+    others = [other for other in _others(setting.regime) if other.field in fields]
+    others += [older] if older else []
+    return [_measured(setting, other, measure) for other in others]
+
+
+def packing(stated: Mapping[str, str | None] | None, regime: Regime) -> Other:
+    """The transformers that packs experts too, beside the versions that the run states of other packages."""
+    return Other("stack", {**(stated or {}), "transformers": LAST_BEFORE_5}, regime, *PACKED)
 
 
 def _measured(setting: Setting, other: Other, measure: Measure) -> Alternative:

@@ -3,7 +3,7 @@
 from types import ModuleType
 
 from estimator import card, frameworks, positions
-from estimator.alternatives import alternatives
+from estimator.alternatives import alternatives, packing
 from estimator.breakdown import at_peak
 from estimator.caches import at_the_end
 from estimator.catalogue import GpuMatch, ModelMatch, find_gpu, find_model, weight_format
@@ -58,7 +58,7 @@ def estimate(run: Run, others: bool = False, explain: bool = False, steps: bool 
     result.notes = host_notes(complete, result.host) + result.notes
     if others:
         packed = None if (run.stack or {}).get("transformers") else with_packed_experts(complete, model.architecture)
-        older = definite(packed, model, gpu) if packed else None
+        older = packing(run.stack, definite(packed, model, gpu).regime) if packed else None
         result.alternatives = alternatives(setting, older, assumptions, lambda other: measured(other, gpu, usable))
     if (evaluating := evaluation_note(complete, setting, peak)) is not None:
         result.notes.append(Assumption(field="details", value=evaluating[0], why=evaluating[1], why_zh=evaluating[2]))

@@ -259,6 +259,21 @@ def test_experts_that_stay_in_16_bit_come_with_the_transformers_that_packs_them(
     assert other.allocated_peak == older.per_gpu.allocated_peak < found.per_gpu.allocated_peak / 3
 
 
+def test_another_transformers_leaves_the_other_packages_that_were_named() -> None:
+    run = Run(model="mixtral-8x7b", method="qlora", gpu="H100", stack={"torch": "2.0.1"})
+    other = next(one for one in estimate(run, others=True).alternatives if "stack" in one.change)
+    assert other.change["stack"] == {"torch": "2.0.1", "transformers": "4.57.6"}
+    older = estimate(run.model_copy(update=other.change)).per_gpu
+    assert older is not None and older.device_peak.expected == other.device_peak.expected
+
+
+def test_what_is_done_to_one_answer_shows_in_no_other() -> None:
+    run = Run(model="mixtral-8x7b", method="qlora")
+    changes = [one.change for one in estimate(run, others=True).alternatives]
+    next(one for one in changes if "stack" in one)["stack"]["transformers"] = "4.0"
+    assert {"stack": {"transformers": "4.57.6"}} in [one.change for one in estimate(run, others=True).alternatives]
+
+
 @pytest.mark.parametrize(
     "fields", [{"model": "llama3-8b", "method": "qlora"}, {"model": "mixtral-8x7b", "method": "lora"},
                {"model": "mixtral-8x7b", "method": "qlora", "stack": {"transformers": "5.0.0"}}],
