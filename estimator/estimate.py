@@ -1,7 +1,5 @@
 """Run in, estimate out: what one card holds over a training step or a generation."""
 
-from types import ModuleType
-
 from estimator import card, frameworks, positions
 from estimator.alternatives import alternatives, packing
 from estimator.breakdown import at_peak
@@ -161,9 +159,9 @@ def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, l
     framework = frameworks.canonical(run.framework) if run.framework else run.framework
     if framework != run.framework:
         run = run.model_copy(update={"framework": framework})
-    run, begun = two_stacks().begun(run) if model.architecture.kind == "encoder-decoder" else (run, [])
+    run, said = _with_trainer(run, model)
     complete, assumptions = filled(as_stage(counted(run)), facts_of(model, gpu, run))
-    assumptions = begun + assumptions
+    assumptions = said + assumptions
     complete, assumptions = with_lengths(complete, assumptions, model.architecture)
     complete, assumptions = positions.within_limit(complete, assumptions, model.architecture)
     complete, around = with_surroundings(complete)
@@ -171,11 +169,13 @@ def completed(run: Run, model: ModelMatch, gpu: GpuMatch | None) -> tuple[Run, l
     return complete, assumptions + around + versions
 
 
-def two_stacks() -> ModuleType:
-    """The rules of encoder-decoders, which most runs do without."""
-    from estimator import two_stacks as found
+def _with_trainer(run: Run, model: ModelMatch) -> tuple[Run, list[Assumption]]:
+    """The run of an encoder-decoder with a trainer that takes it, and what that assumes."""
+    if model.architecture.kind != "encoder-decoder":
+        return run, []
+    from estimator.two_stacks import begun
 
-    return found
+    return begun(run)
 
 
 def with_format(run: Run, model: ModelMatch) -> Run:

@@ -5,8 +5,6 @@ from functools import lru_cache
 from estimator.architecture import UNPACKED, Architecture, Inventory, LayerKind, Weight
 from estimator.parameters import Blocks, Weights
 
-_NOTHING: Weights = ()
-
 
 @lru_cache(maxsize=256)
 def inventory(arch: Architecture) -> Inventory:
@@ -147,7 +145,8 @@ def _layer_normed(blocks: Blocks) -> Inventory:
 
 def _ends(blocks: Blocks, stack: str) -> Weights:
     """Positions and norms around the layers of one stack."""
-    arch, found = blocks.arch, _NOTHING
+    arch = blocks.arch
+    found: Weights = ()
     if arch.positions == "learned":
         shape = arch.max_positions + arch.position_offset, arch.hidden
         found += (Weight(f"{stack}.embed_positions.weight", shape, "embedding", "positions"),)

@@ -6,13 +6,24 @@ transformers 5.24, models/bart, mbart, m2m_100: BART norms behind its blocks, th
 from estimator.step import ops
 from estimator.step.activations import activation
 from estimator.step.attention import sdpa
+from estimator.step.families.classic import dropped, normed
 from estimator.step.families.encoder import Heads
-from estimator.step.families.seq2seq import Stacks, keys_and_values, pairs_of, written_out
+from estimator.step.families.seq2seq import (
+    Stacks,
+    decoding,
+    keys_and_values,
+    pairs_of,
+    shared,
+    variant,
+    written_out,
+)
 from estimator.step.losses import cross_entropy, logits_of
-from estimator.step.masks import causal_mask, tokens_so_far
+from estimator.step.masks import tokens_so_far
 from estimator.step.model import Layer, Model, wants_gradient
 from estimator.step.tape import BOOL, FULL, LONG, Rows, Tensor
 from estimator.step.written import by_heads, keys_by_heads, rate
+
+__all__ = ["encoded", "layer", "loss", "shared", "stem", "target", "top", "variant"]
 
 INT = 4
 
@@ -63,18 +74,6 @@ def _counted(ids: Tensor) -> Tensor:
     return tape.like(places)
 
 
-def shared(model: Model, hidden: Tensor) -> Stacks:
-    """What layers of one stack read."""
-    around = Stacks()
-    around.padding[False] = padding(model, hidden, False)
-    return around
-
-
-def padding(model: Model, x: Tensor, crosses: bool) -> Tensor | None:
-    """What is told of padded rows, once for a stack."""
-    return model.tape.new(pairs_of(model, x, crosses).scores, 1, BOOL) if model.regime.mask == "padded" else None
-
-
 def encoded(model: Model, hidden: Tensor, around: Stacks) -> None:
     """The encoder's end."""
     source = ended(model, model.stem, hidden)
@@ -91,21 +90,7 @@ def ended(model: Model, stack: Layer, x: Tensor) -> Tensor:
 
 def target(model: Model, ids: Tensor, around: Stacks) -> Tensor:
     """The decoder's beginning."""
-    model.around = around
-    hidden = begun(model, model.top, ids)
-    around.mask = causal_mask(model, hidden) if model.regime.attention == "eager" else None
-    around.padding = {crosses: padding(model, hidden, crosses) for crosses in (False, True)}
-    return hidden
-
-
-def dropped(model: Model, x: Tensor) -> Tensor:
-    """Dropout of embeddings and of what blocks add."""
-    return ops.dropout(x, rate(model, model.arch.dropout))
-
-
-def variant(arch: object, index: int) -> bool:
-    """Whether it is the encoder's last layer, the first of them that gets a gradient."""
-    return index == getattr(arch, "layers", 0) - 1
+    return decoding(model, begun(model, model.top, ids), around)
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Stacks) -> Tensor:
@@ -124,12 +109,6 @@ def layer(model: Model, layer: Layer, x: Tensor, around: Stacks) -> Tensor:
         x = dropped(model, x)
     x = ops.add(residual, x)
     return x if before else normed(model, layer, x, "final_layer_norm")
-
-
-def normed(model: Model, layer: Layer, x: Tensor, name: str) -> Tensor:
-    """A layer norm."""
-    with model.tape.inside("norm"):
-        return layer.layer_norm(x, name)
 
 
 def attended(model: Model, layer: Layer, x: Tensor, around: Stacks, name: str) -> tuple[Tensor, Tensor | None]:

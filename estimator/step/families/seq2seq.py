@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
+from estimator.architecture import Architecture
 from estimator.step import ops
+from estimator.step.masks import causal_mask
 from estimator.step.model import Layer, Model
 from estimator.step.tape import BOOL, FULL, HALF, LONG, Rows, Tensor
 from estimator.step.written import folded, rate, unfolded
@@ -96,9 +98,27 @@ class KernelMask(NamedTuple):
 
 def padding(model: Model, x: Tensor, crosses: bool = False) -> Tensor | None:
     """What is told of padded rows: pairs of tokens of each row, made once for a stack."""
-    if model.regime.mask != "padded":
-        return None
-    return model.tape.new(pairs_of(model, x, crosses).of_all(1), 1, BOOL)
+    return model.tape.new(pairs_of(model, x, crosses).scores, 1, BOOL) if model.regime.mask == "padded" else None
+
+
+def shared(model: Model, hidden: Tensor) -> Stacks:
+    """What layers of one stack read; T5's first ones make its biases."""
+    around = Stacks()
+    around.padding[False] = padding(model, hidden)
+    return around
+
+
+def decoding(model: Model, hidden: Tensor, around: Stacks) -> Tensor:
+    """What goes into the decoder, once its layers have their masks."""
+    model.around = around
+    around.mask = causal_mask(model, hidden) if model.regime.attention == "eager" else None
+    around.padding = {crosses: padding(model, hidden, crosses) for crosses in (False, True)}
+    return hidden
+
+
+def variant(arch: Architecture, index: int) -> bool:
+    """Whether it is the encoder's last layer, the first of them that gets a gradient."""
+    return index == arch.layers - 1
 
 
 def kernel_mask(model: Model, bias: Tensor, pairs: Pairs, padded: Tensor | None = None) -> KernelMask:

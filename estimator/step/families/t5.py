@@ -7,21 +7,25 @@ written into the decoder's (integrations/sdpa_attention.py, ``create_position_bi
 from estimator.step import ops
 from estimator.step.activations import gelu_tanh_written_out
 from estimator.step.attention import efficient
+from estimator.step.families.classic import dropped
 from estimator.step.families.encoder import Heads
 from estimator.step.families.seq2seq import (
     Pairs,
     Stacks,
+    decoding,
     kernel_mask,
     keys_and_values,
-    padding,
     pairs_of,
+    shared,
+    variant,
     written_out,
 )
 from estimator.step.losses import cross_entropy, logits_of
-from estimator.step.masks import causal_mask
 from estimator.step.model import Layer, Model, embedded
 from estimator.step.tape import BOOL, FULL, LONG, Leaf, Tensor
-from estimator.step.written import by_heads, keys_by_heads, rate
+from estimator.step.written import by_heads, keys_by_heads
+
+__all__ = ["encoded", "layer", "loss", "shared", "stem", "target", "top", "variant"]
 
 SELF, CROSS = "layer.0.SelfAttention", "layer.1.EncDecAttention"
 UNSCALED = ("mt5",)
@@ -35,13 +39,6 @@ def stem(model: Model, ids: Tensor) -> Tensor:
     return dropped(model, tokens)
 
 
-def shared(model: Model, hidden: Tensor) -> Stacks:
-    """What layers of one stack read; the first one makes the biases."""
-    around = Stacks()
-    around.padding[False] = padding(model, hidden)
-    return around
-
-
 def encoded(model: Model, hidden: Tensor, around: Stacks) -> None:
     """The encoder's end: what it made is there for the decoder."""
     source = dropped(model, norm(model.stem, hidden, "final_layer_norm"))
@@ -53,21 +50,7 @@ def encoded(model: Model, hidden: Tensor, around: Stacks) -> None:
 
 def target(model: Model, ids: Tensor, around: Stacks) -> Tensor:
     """The decoder's beginning."""
-    model.around = around
-    hidden = stem(model, ids)
-    around.mask = causal_mask(model, hidden) if model.regime.attention == "eager" else None
-    around.padding = {crosses: padding(model, hidden, crosses) for crosses in (False, True)}
-    return hidden
-
-
-def dropped(model: Model, x: Tensor) -> Tensor:
-    """T5 has one rate for all."""
-    return ops.dropout(x, rate(model, model.arch.dropout))
-
-
-def variant(arch: object, index: int) -> bool:
-    """Whether it is the encoder's last layer, the first of them that gets a gradient."""
-    return index == getattr(arch, "layers", 0) - 1
+    return decoding(model, stem(model, ids), around)
 
 
 def layer(model: Model, layer: Layer, x: Tensor, around: Stacks) -> Tensor:
