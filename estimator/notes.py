@@ -35,7 +35,7 @@ def notes_on(run: Run, model: ModelMatch, gpu: GpuMatch | None, setting: Setting
     if setting.at.source:
         from estimator import two_stacks
 
-        notes += [_note(*text) for text in two_stacks.notes(run)]
+        notes += [_note(*text) for text in two_stacks.notes(run, setting.arch)]
     return notes
 
 

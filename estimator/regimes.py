@@ -62,7 +62,7 @@ def training_regime(run: Run, arch: Architecture) -> Regime:
         load_itemsize=load_itemsize(run),
         single=batch == 1,
         scaler=run.precision == "amp-fp16" or bool(details.get("grad_scaler")),
-        reentrant=reentrant(run),
+        reentrant=reentrant(run) and arch.kind != "encoder-decoder",
         offload_saved=run.offload is not None and run.offload.activations == "cpu",
         quirks=quirks(run, arch),
         fp16=str(run.precision).endswith("fp16"),
@@ -238,6 +238,12 @@ def reentrant(run: Run) -> bool:
     return run.framework in ("llama-factory", "unsloth") or before_5(run)
 
 
+def taken_as_non_reentrant(run: Run, arch: Architecture) -> bool:
+    """Whether reentrant checkpoints are counted as the other kind: layers of two stacks share what the graph makes."""
+    checkpoints = run.task == "train" and run.gradient_checkpointing not in (None, "none")
+    return checkpoints and arch.kind == "encoder-decoder" and reentrant(run)
+
+
 STAGE_QUIRKS = {"logsoftmax": "log-softmax", "old_logps": "old-logps", "temperature": "temperature"}
 """Details of a stage's loss and what the step calls them: trl's older gather over a log-softmax, …"""
 
@@ -247,7 +253,7 @@ def quirks(run: Run, arch: Architecture) -> tuple[str, ...]:
 
     LLaMA-Factory asks for input gradients only where a layer trains; unsloth's loss works on half-precision logits.
     """
-    unsure = any(inexact_modes(run)) or near(run, arch)
+    unsure = any(inexact_modes(run)) or near(run, arch) or taken_as_non_reentrant(run, arch)
     found: tuple[str, ...] = ("near",) if unsure else ("stated",) if stated_well(run, arch) else ()
     found += tuple(name for key, name in STAGE_QUIRKS.items() if own_step(run) and (run.details or {}).get(key))
     found += loading_of(run) + old_loss(run, arch.model_type) + old_habits(run, arch.model_type)

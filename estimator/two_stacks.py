@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from estimator.architecture import Architecture
 from estimator.errors import EstimatorError
-from estimator.regimes import target_length, tokens_per_row, uneven
+from estimator.regimes import taken_as_non_reentrant, target_length, tokens_per_row, uneven
 from estimator.schema import Assumption, Run
 from estimator.serving.engines import is_served
 
@@ -26,7 +26,7 @@ def begun(run: Run) -> tuple[Run, list[Assumption]]:
     return run.model_copy(update={**update, "framework": "transformers"}), [said]
 
 
-def notes(run: Run) -> Iterator[tuple[str, object, str, str]]:
+def notes(run: Run, arch: Architecture) -> Iterator[tuple[str, object, str, str]]:
     """What the one length means, and what of such a run is read in the library's source and not traced."""
     if run.task == "train" and not (run.details or {}).get("target_len"):
         yield (
@@ -43,6 +43,13 @@ def notes(run: Run) -> Iterator[tuple[str, object, str, str]]:
             tokens_per_row(run),
             "masks of padded rows are counted from the library's source, not traced",
             "填充样本的掩码依据库源码计入，未经跟踪验证",
+        )
+    if taken_as_non_reentrant(run, arch):
+        yield (
+            "gradient_checkpointing",
+            run.gradient_checkpointing,
+            "reentrant checkpoints of two stacks are not traced: counted like non-reentrant ones",
+            "编码器—解码器模型的 reentrant 检查点未经跟踪，按 non-reentrant 计算",
         )
 
 

@@ -1,5 +1,7 @@
 """Encoder-decoders: traced steps, what the lengths mean, and what is refused."""
 
+from typing import Any
+
 import pytest
 
 from estimator.errors import EstimatorError
@@ -59,6 +61,25 @@ def test_padded_rows_have_masks_of_their_own(model: str) -> None:
     even = Run(model=model, method="full", seq_len=512, micro_batch=4)
     padded = even.model_copy(update={"seq_len": Lengths(max=512, mean=200)})
     assert peak(estimate(padded)) > peak(estimate(even))
+
+
+@pytest.mark.parametrize("model", [T5, "facebook/bart-base"])
+@pytest.mark.parametrize(
+    "fields", [{"framework": "unsloth"}, {"framework": "llama-factory"}, {"stack": {"transformers": "4.57.6"}},
+               {"details": {"use_reentrant": True}}],
+)  # fmt: skip
+def test_reentrant_checkpoints_are_counted_like_the_others_and_said_to_be(model: str, fields: dict[str, Any]) -> None:
+    run = Run.model_validate(
+        {"model": model, "method": "lora", "seq_len": 256, "gradient_checkpointing": "full"} | fields
+    )
+    answer = estimate(run)
+    assert any("reentrant" in note.why for note in answer.notes)
+    plain = estimate(run.model_copy(update={"details": {"use_reentrant": False}}))
+    assert not any("reentrant" in note.why for note in plain.notes)
+    assert peak(answer) == peak(plain)
+    assert answer.per_gpu is not None and plain.per_gpu is not None
+    wide, narrow = answer.per_gpu.interval, plain.per_gpu.interval
+    assert wide.high > narrow.high
 
 
 def test_generation_keeps_the_sources_keys_and_grows_its_own() -> None:
