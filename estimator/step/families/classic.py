@@ -1,5 +1,6 @@
 """What the layer-norm era's families share: what layers read around them, dropout, norms only their reader holds."""
 
+from estimator.errors import EstimatorError
 from estimator.step import ops
 from estimator.step.activations import activation
 from estimator.step.model import Layer, Model
@@ -15,8 +16,15 @@ class Around:
 
 
 def shared(model: Model, hidden: Tensor) -> Around:
-    """What the stem has made on its way."""
-    around: Around = model.around
+    """What the stem has made on its way. Raises EstimatorError for a pipeline's later stage, which has no stem."""
+    around: Around | None = model.around
+    if around is None:
+        raise EstimatorError(
+            f"pipeline stages of {model.arch.model_type} are not estimated; share its parameters out with "
+            "parallel.engine fsdp2 or deepspeed",
+            f"暂不支持 {model.arch.model_type} 的流水线并行；可改用 parallel.engine fsdp2 或 deepspeed 分片参数",
+            "parallel",
+        )
     model.around = None
     return around
 

@@ -81,3 +81,11 @@ def test_what_no_framework_does_is_refused(layout: dict[str, Any], words: str) -
     with pytest.raises(EstimatorError, match=words) as error:
         estimate(Run.model_validate(fields))
     assert error.value.message_zh != error.value.message
+
+
+@pytest.mark.parametrize("model", ["gpt2", "phi-2", "pythia-1b", "bigscience/bloom-560m", "modernbert-base"])
+@pytest.mark.parametrize("engine", ["none", "fsdp2"])
+def test_stages_of_models_whose_later_layers_read_what_the_stem_made_are_refused(model: str, engine: str) -> None:
+    run = Run(model=model, method="full", seq_len=256, gpu_count=2, parallel=Parallel(engine=engine, pipeline=2))
+    with pytest.raises(EstimatorError, match="pipeline stages of"):
+        estimate(run)
