@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from bot.intake import quantities
+from bot.intake.idioms import asks_nothing
 from bot.intake.lexicon import Word
 from bot.intake.names import may_begin_card
 from bot.intake.options import is_command
@@ -114,27 +115,19 @@ def read_questions(sheet: Sheet) -> None:
     """Note what is asked; the words stay free, for "training time" asks something and names a task too."""
     past = 0
     for index in sheet.free_starts():
-        word = None if _hardly(sheet, index) else sheet.phrase(index, "question")
+        idle = asks_nothing(sheet, index)
+        word = None if idle else sheet.phrase(index, "question")
         if word and word.end > past and not _is_size_of_card(sheet, index):
             sheet.questions.add(word.value)
             sheet.asked_at[word.value] = index
             past = word.end
-        elif word is None and _may_ask_how(sheet, index) and (way := asks_how(sheet, index)):
+        elif not (idle or word) and sheet.tokens[index].text in MARKS_OF_WAYS and (way := asks_how(sheet, index)):
             sheet.questions.add(way)
             past = index + 1
         if (key := sheet.phrase(index, "key")) and key.value in ASKED_OF and _asks_how_large(sheet, key):
             sheet.questions.add(ASKED_OF[key.value])
             sheet.questions.discard("time")
         sheet.against = sheet.against or _sets_against(sheet, index)
-
-
-def _hardly(sheet: Sheet, index: int) -> bool:
-    """Whether 怎么 says how much, and asks nothing: 显存没怎么用."""
-    return index > 0 and sheet.tokens[index].text == "怎" and sheet.tokens[index - 1].text in "没不"
-
-
-def _may_ask_how(sheet: Sheet, index: int) -> bool:
-    return sheet.tokens[index].text in MARKS_OF_WAYS and not _hardly(sheet, index)
 
 
 def _sets_against(sheet: Sheet, index: int) -> bool:
