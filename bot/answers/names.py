@@ -10,7 +10,7 @@ from bot.answers.quote import quoted
 from bot.intake.names import card_name, is_other_release
 from bot.texts import name_of, say
 
-_SIZE = re.compile(r"([\d.]+)\s*gi?b?", re.IGNORECASE)
+_SIZE = re.compile(r"([\d.]+)\s*gi?b?(?: card)?", re.IGNORECASE)
 TOLD_APART = ("model", "way", "cards", "shape", "settings")
 """What several runs may differ in."""
 
@@ -82,12 +82,12 @@ class Names:
         if not gpu:
             return ""
         if isinstance(gpu, list) and len(gpu) == count:
-            kinds = Counter(map(self._card, gpu))
+            kinds = Counter(map(self.card, gpu))
             return " + ".join(f"{times} x {name}" if times > 1 else name for name, times in kinds.items())
-        name = ", ".join(map(self._card, gpu)) if isinstance(gpu, list) else self._card(gpu)
+        name = ", ".join(map(self.card, gpu)) if isinstance(gpu, list) else self.card(gpu)
         return f"{count} x {name}" if count > 1 else name
 
-    def _card(self, name: str) -> str:
+    def card(self, name: str) -> str:
         """The card as named; a bare size is told as a size."""
         size = _SIZE.fullmatch(name.strip())
         return name_of(self.lang, "sign", "sized_card").format(size=size[1]) if size else quoted(card_name(name))

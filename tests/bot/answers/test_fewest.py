@@ -30,3 +30,7 @@ def test_nothing_is_said_of_a_batch_that_is_one_already() -> None:
     text = service.ask("full fine-tuning llama 3.1 8b on a 3090 batch 1").text
     assert "batch of 1" not in text
     assert "Shorter rows alone do not make it fit." in text
+
+
+def test_a_bare_size_is_told_in_the_language_of_the_answer() -> None:
+    assert "1 张 80 GB 显卡" in service.ask("13B lora 要几张 80G").text
