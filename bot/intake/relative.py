@@ -3,6 +3,8 @@
 from typing import Any
 
 from bot.intake import quantities
+from bot.intake.keyed import note_number
+from bot.intake.quantities import Quantity
 from bot.intake.sheet import Sheet
 
 Fields = dict[str, Any]
@@ -14,6 +16,7 @@ MARKS = frozenset(FACTORS) | {"半", "倍", "番"}
 BETWEEN = frozenset({"the", "that", "a", "of", "as", "many", "much", "long", "large", "big", "my", "our", "its", "to",
                      "s", "到", "成", "为", "的", "再", "都", "直", "接", "就", "给", "把", "it", "in", "by", "is",
                      "砍", "开", "缩", "降", "加", "减", "调", "改", "提", "拉", "升", "压", "如", "果"})  # fmt: skip
+TO = frozenset({"to", "到", "成", "为", "至"})
 USUAL = {"micro_batch": 1, "seq_len": 1024, "gpu_count": 1, "rank": 16, "grad_accum": 1, "concurrency": 1}
 """What a run has where nothing was said."""
 NEAR = 4
@@ -31,7 +34,17 @@ def read_factors(sheet: Sheet) -> None:
         field, first, last = _behind(sheet, end) or _before(sheet, index) or ("", 0, 0)
         if field:
             first, last = min(first, index), max(last, end)
-            sheet.read("factor", (field, factor), first, last, "a multiple of what it was")
+            if number := _result(sheet, field, last):
+                note_number(sheet, field, number.value, first, number.end, "what it becomes")
+            else:
+                sheet.read("factor", (field, factor), first, last, "a multiple of what it was")
+
+
+def _result(sheet: Sheet, field: str, end: int) -> Quantity | None:
+    """The number that the change leads to: the 4096 of 长度翻倍到 4096, the 8 of "double the batch to 8"."""
+    if end >= len(sheet.tokens) or sheet.tokens[end].text not in TO:
+        return None
+    return quantities.counted(sheet.tokens, end + 1, binary=field == "seq_len")
 
 
 def _factor(sheet: Sheet, at: int) -> tuple[float, int]:

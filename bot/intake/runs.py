@@ -208,7 +208,7 @@ def _hardware(sheet: Sheet) -> list[Fields]:
     between = [{word.text for word in sheet.tokens[one.end : other.start]} for one, other in pairwise(parts)]
     added = bool(between) and all(words & ADDED for words in between)
     if len(sets) < 2 or len(sets) != len(parts) or sheet.against or not (added or _is_spread(sheet)):
-        return [one for place, one in enumerate(sets) if one not in sets[:place]] or [{}]
+        return [one for place, one in enumerate(sets) if one not in sets[:place]] or [_count_alone(sheet)]
     if all(words and words <= JOINERS for words in between) and all("gpu" in one for one in sets):
         names = [one["gpu"] for one in sets for _ in range(one.get("gpu_count", 1))]
         return [{"gpu": names, "gpu_count": len(names)}]
@@ -236,6 +236,12 @@ def _hardware_fields(hardware: Hardware) -> Fields:
     if nodes > 1:
         fields["nodes"] = nodes
     return fields
+
+
+def _count_alone(sheet: Sheet) -> Fields:
+    """How many cards, told by a word of its own where no card is: "gpus: 8", 卡数加到 8."""
+    counts, nodes = sheet.values("gpu_count"), sheet.values("nodes")
+    return {"gpu_count": counts[-1] * (nodes[-1] if nodes else 1)} if counts else {}
 
 
 def _card_name(hardware: Hardware) -> str:

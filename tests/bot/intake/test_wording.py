@@ -72,6 +72,9 @@ def test_what_a_number_or_word_is(text: str, field: str, value: object) -> None:
         ("double the cards", "gpu_count", 4),
         ("卡数翻倍", "gpu_count", 4),
         ("half the rank", "adapter", {"rank": 16}),
+        ("长度翻倍到 6144", "seq_len", 6144),
+        ("double the batch to 10", "micro_batch", 10),
+        ("卡数翻倍到 8", "gpu_count", 8),
     ],
 )
 def test_a_size_told_against_what_was(text: str, name: str, value: object) -> None:
