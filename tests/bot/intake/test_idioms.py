@@ -22,3 +22,9 @@ def test_idioms_ask_nothing(text: str) -> None:
 )
 def test_memory_that_runs_out_is_a_failure(text: str) -> None:
     assert understand(text).question == "diagnose"
+
+
+@pytest.mark.parametrize(("text", "users"), [("qwen 32b 给 3 位同事同时用，4090 够吗", 3), ("7b 8位用户 3090", 8)])
+def test_people_are_no_bits(text: str, users: int) -> None:
+    run = understand(text).runs[0]
+    assert run["concurrency"] == users and "weight_format" not in run
